@@ -1,0 +1,9 @@
+"""What acts: a policy is one actor an agent (a prey, a behaviour, a trained team)."""
+
+from spacql.policies.actors import MLP as MLP
+from spacql.policies.actors import Flee as Flee
+from spacql.policies.actors import Uniform as Uniform
+from spacql.policies.actors import from_unit as from_unit
+from spacql.policies.actors import init_mlp as init_mlp
+from spacql.policies.policy import Policy as Policy
+from spacql.policies.policy import uniform as uniform

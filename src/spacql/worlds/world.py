@@ -1,0 +1,155 @@
+"""What a world is, and `make`, which builds one by name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.resources import files
+from typing import Any, Literal, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from spacql.errors import InputError
+from spacql.policies import Flee, Policy
+from spacql.spec import Spec
+from spacql.worlds.chase import TAG, WORLD, Chase
+from spacql.worlds.particle import State, joint_action
+from spacql.worlds.spread import Spread
+
+TASKS = ("spread", "tag", "world", "halfcheetah")
+
+
+class World(Protocol):
+    """Where agents act. In JAX worlds all three methods are pure, for `jit` and `vmap`.
+
+    A host world (MuJoCo, PettingZoo) wraps a simulator that lives outside JAX: its state is a
+    `HostState`, and only the newest state may be stepped.
+    """
+
+    @property
+    def spec(self) -> Spec: ...
+
+    def reset(self, key: Array) -> Any: ...
+
+    def step(self, state: Any, actions: Sequence[Any]) -> tuple[Any, Any]:
+        """The next state, and the agents' rewards (agents,)."""
+        ...
+
+    def observe(self, state: Any) -> tuple[Any, ...]:
+        """One array an agent."""
+        ...
+
+
+@dataclass(frozen=True)
+class HostState:
+    """What is known of a simulator outside JAX after a reset or a step."""
+
+    observations: tuple[np.ndarray, ...]
+    state: np.ndarray  # the global state, empty if there is none
+    terminated: bool = False  # the task itself ended: no value beyond this point
+    truncated: bool = False  # a time limit cut the episode
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """A chase as its predators see it: the prey is part of the world and follows its policy."""
+
+    chase: Chase
+    prey: Policy = field(compare=False)
+    prey_name: str  # what equality and hashing go by
+
+    @cached_property
+    def spec(self) -> Spec:
+        full = self.chase.spec
+        return replace(
+            full,
+            agents=full.agents[:-1],
+            observation_sizes=full.observation_sizes[:-1],
+            action_low=full.action_low[:-1],
+            action_high=full.action_high[:-1],
+            prey=self.prey_name,
+        )
+
+    @property
+    def looks(self) -> tuple[str, ...]:
+        return self.chase.looks
+
+    @property
+    def bodies(self) -> Any:
+        return self.chase.bodies
+
+    def reset(self, key: Array) -> State:
+        return self.chase.reset(key)
+
+    def step(self, state: State, actions: Sequence[Any] | Array) -> tuple[State, Array]:
+        hunters = joint_action(self.spec, actions)
+        flight = self.flight(state)
+        state, rewards = self.chase.step(state, jnp.concatenate([hunters, flight[None]]))
+        return state, rewards[:-1]
+
+    def flight(self, state: State) -> Array:
+        """The prey's action. A prey that acts at random draws from the bits of the state."""
+        bits = jax.lax.bitcast_convert_type(state.position, jnp.uint32)
+        key = jax.random.fold_in(jax.random.key(0), jnp.bitwise_xor.reduce(bits, axis=None))
+        return self.prey(self.chase.observe(state)[-1:], key)[0]
+
+    def observe(self, state: State) -> tuple[Array, ...]:
+        return self.chase.observe(state)[:-1]
+
+
+def flee(chase: Chase) -> Policy:
+    """The scripted prey for a chase."""
+    size = chase.spec.observation_sizes[-1]
+    actor = Flee(size, chase.prey_sees_predators_at, (-1.0, -1.0), (1.0, 1.0))
+    return Policy((actor,), name="flee", agents=("prey",))
+
+
+def default_prey(task: str) -> Policy:
+    """The prey that ships with the package."""
+    return Policy.load(str(files("spacql") / "assets" / f"{task}-prey.json"))
+
+
+def make(
+    task: str, *, n: int | None = None, prey: Policy | Literal["default", "flee"] | None = "default"
+) -> Any:
+    """Build a world: `spread` (with `n` agents, 3 if not said), `tag`, `world`, `halfcheetah`.
+
+    In `tag` and `world`, `prey=None` gives the whole world with the prey as last agent, stepped
+    like the others. Otherwise the world is the predators' view with a frozen prey inside: the
+    one that ships with the package, the scripted one ("flee"), or any `Policy` of one agent.
+    """
+    if task.startswith("spread") and task[6:].isdecimal():
+        task, n = "spread", int(task[6:])
+    if task not in TASKS:
+        raise InputError(f"There is no task {task!r}. Tasks: {', '.join(TASKS)} "
+                         "(and spread2 to spread10).")
+    if n is not None and task != "spread":
+        raise InputError(f"The number of agents can be chosen in spread alone, not in {task}.")
+    if task == "spread":
+        if n is not None and not 2 <= n <= 10:
+            raise InputError(f"spread takes 2 to 10 agents, not {n}.")
+        return Spread(3 if n is None else n)
+    if task == "halfcheetah":
+        from spacql.worlds.halfcheetah import HalfCheetah
+
+        return HalfCheetah()
+    chase = TAG if task == "tag" else WORLD
+    if prey is None:
+        return chase
+    if isinstance(prey, str):
+        if prey not in ("default", "flee"):
+            raise InputError(f"There is no prey {prey!r}: use 'default', 'flee', None or a Policy.")
+        prey = flee(chase) if prey == "flee" else default_prey(task)
+    sizes = [actor.observation_size for actor in prey.actors]
+    if sizes != [chase.spec.observation_sizes[-1]]:
+        raise InputError(f"A prey of {task} is a policy of one agent that sees "
+                         f"{chase.spec.observation_sizes[-1]} numbers; "
+                         f"{prey.name!r} has agents that see {sizes}.")
+    return Hunt(chase, prey, prey.name)
+
+
+def is_jax(world: Any) -> bool:
+    """Whether a world's methods are pure JAX, so that rollouts can be compiled."""
+    return isinstance(world, Spread | Chase | Hunt)
