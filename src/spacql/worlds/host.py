@@ -1,54 +1,142 @@
-"""Episodes in worlds outside JAX: a plain loop, in several processes when asked."""
+"""What worlds outside JAX share: checked actions, seeds, and episodes in several processes."""
 
-from collections.abc import Iterator
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pickle import PicklingError
 from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from spacql.errors import InputError, SpacqlError
 from spacql.policies import Policy
+from spacql.spec import Spec
+from spacql.worlds.particle import check_values
 from spacql.worlds.rollout import Trajectories
+
+
+def seed_of(key: Array) -> int:
+    """A seed for a simulator that has its own random numbers."""
+    return int(jax.random.bits(key) >> 1)
+
+
+def check_actions(spec: Spec, actions: Sequence[Any]) -> list[np.ndarray]:
+    """The agents' actions as arrays, refused when they do not fit the spec."""
+    if len(actions) != spec.n_agents:
+        raise InputError(f"{spec.task}: got actions for {len(actions)} agents; "
+                         f"this world has {spec.n_agents} ({', '.join(spec.agents)}).")  # fmt: skip
+    arrays = [np.asarray(action) for action in actions]
+    for agent, size, action in zip(spec.agents, spec.action_sizes, arrays, strict=True):
+        if action.shape != (size,):
+            raise InputError(f"{spec.task}: the action of {agent} has shape {action.shape}; "
+                             f"expected ({size},).")  # fmt: skip
+    check_values(spec, arrays)
+    return arrays
 
 
 def host_episodes(
     world: Any, policy: Policy, key: Array, episodes: int, workers: int
 ) -> Iterator[Trajectories]:
-    """Episode after episode, in order, however many processes make them."""
-    numbers = range(episodes)
-    if workers <= 1 or episodes == 1:
-        yield from (host_episode(world, policy, key, number) for number in numbers)
+    """Episode after episode, in order, however many processes make them.
+
+    Each process builds its own world: from `world` itself, which must be picklable then.
+    """
+    workers = min(workers, episodes)
+    if workers <= 1:
+        run = episode_runner(world, policy, key)
+        yield from map(run, range(episodes))
         return
-    raise NotImplementedError
-
-
-@eqx.filter_jit
-def _act(policy: Policy, observations: tuple[np.ndarray, ...], key: Array) -> tuple[Array, ...]:
-    return policy(observations, key)
-
-
-def host_episode(world: Any, policy: Policy, key: Array, number: int) -> Trajectories:
-    """One episode, until the world ends it or its horizon is reached."""
-    start, acting = jax.random.split(jax.random.fold_in(key, number))
-    keys = jax.random.split(acting, world.spec.horizon + 1)
-    state = world.reset(start)
-    observed, acted, rewarded, states = [], [], [], []
-    for step_key in keys:
-        observations = world.observe(state)
-        actions = tuple(np.asarray(a) for a in _act(policy, observations, step_key))
-        observed.append(observations)
-        acted.append(actions)
-        states.append(state.state)
-        if state.terminated or state.truncated or len(rewarded) == world.spec.horizon:
-            break
-        state, rewards = world.step(state, actions)
-        rewarded.append(rewards)
-    stack = lambda rows: tuple(np.stack(column)[None] for column in zip(*rows, strict=True))  # noqa: E731
-    return Trajectories(
-        observations=stack(observed),
-        actions=stack(acted),
-        rewards=np.stack(rewarded)[None],
-        states=np.stack(states)[None],
-        terminated=np.array([state.terminated]),
+    # Keys and weights travel as NumPy arrays: JAX arrays would start JAX in the new process
+    # before `_start_worker` can tell it to use one thread.
+    arguments = (
+        world,
+        jax.tree.map(np.asarray, policy),
+        np.asarray(jax.random.key_data(key)),
+        jax.random.key_impl(key),
     )
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, arguments)
+    pending: deque[Future[Trajectories]] = deque()
+    try:
+        for number in range(episodes):
+            # A bounded queue: a slow reader must not make finished episodes pile up.
+            if len(pending) > 2 * workers:
+                yield pending.popleft().result()
+            pending.append(pool.submit(_run_in_worker, number))
+        while pending:
+            yield pending.popleft().result()
+    except (PicklingError, TypeError, AttributeError) as error:
+        raise InputError(f"The world {world.spec.task!r} cannot be copied to other processes "
+                         f"({error}). Use one worker.") from error  # fmt: skip
+    except BrokenProcessPool as error:
+        raise SpacqlError("A process that ran episodes died, perhaps for want of memory. "
+                          "Use fewer workers.") from error  # fmt: skip
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_run: Callable[[int], Trajectories]  # what a worker process does with an episode's number
+
+
+def _start_worker(world: Any, policy: Policy, key_data: np.ndarray, key_impl: str) -> None:
+    global _run
+    os.environ["XLA_FLAGS"] = (
+        os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+    )
+    jax.config.update("jax_platforms", "cpu")
+    _run = episode_runner(world, policy, jax.random.wrap_key_data(key_data, impl=key_impl))
+
+
+def _run_in_worker(number: int) -> Trajectories:
+    return _run(number)
+
+
+def episode_runner(world: Any, policy: Policy, key: Array) -> Callable[[int], Trajectories]:
+    """A function that plays the episode of a number, which with `key` determines it."""
+    spec = world.spec
+    cuts = np.cumsum(spec.observation_sizes)[:-1]
+    arrays, static = eqx.partition(policy, eqx.is_array)
+    # Acting is called a thousand times an episode, and a call's cost is in its arguments: so
+    # one array in, one array out, plain leaves, and all keys of an episode at once.
+    leaves, structure = jax.tree.flatten(arrays)
+    leaves = [jnp.asarray(leaf) for leaf in leaves]
+    splits = np.cumsum(spec.action_sizes)[:-1]
+
+    def keys_of(number: int) -> tuple[Array, Array]:
+        start, acting = jax.random.split(jax.random.fold_in(key, number))
+        return start, jax.random.split(acting, spec.horizon + 1)
+
+    def act(leaves: list[Array], observed: Array, keys: Array, step: int) -> Array:
+        actor = eqx.combine(jax.tree.unflatten(structure, leaves), static)
+        return jnp.concatenate(actor(jnp.split(observed, cuts), keys[step]))
+
+    def episode(number: int) -> Trajectories:
+        start, keys = jitted_keys(number)
+        state = world.reset(start)
+        observed, acted, rewarded, states = [], [], [], []
+        while True:
+            observation = np.concatenate(world.observe(state), dtype=np.float32)
+            action = np.asarray(jitted_act(leaves, observation, keys, len(rewarded)))
+            observed.append(observation)
+            acted.append(action)
+            states.append(state.state)
+            if state.terminated or state.truncated or len(rewarded) == spec.horizon:
+                break
+            state, rewards = world.step(state, np.split(action, splits))
+            rewarded.append(rewards)
+        return Trajectories(
+            observations=tuple(np.split(np.stack(observed)[None], cuts, axis=-1)),
+            actions=tuple(np.split(np.stack(acted)[None], splits, axis=-1)),
+            rewards=np.stack(rewarded)[None],
+            states=np.stack(states)[None],
+            terminated=np.array([state.terminated]),
+        )
+
+    jitted_keys, jitted_act = jax.jit(keys_of), jax.jit(act)
+    return episode
