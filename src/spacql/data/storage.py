@@ -1,0 +1,265 @@
+"""A dataset on disk: a folder of `.npy` files, and `dataset.json` that describes and seals them.
+
+The folder appears by a rename when everything is written, so a kill leaves nothing half-made.
+Loading maps the files into memory; nothing is read before it is used.
+"""
+
+import hashlib
+import json
+import platform
+from contextlib import ExitStack
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from spacql.data.dataset import Dataset, Statistics, identity, row_chunks
+from spacql.errors import DataError, InputError
+from spacql.files import new_folder, read_json, sha256, write_json
+from spacql.spec import Spec
+
+if TYPE_CHECKING:
+    from spacql.worlds.rollout import Trajectories
+
+FORMAT = 1
+
+
+class DatasetWriter:
+    """Writes a dataset episode by episode, holding no more than a chunk in memory.
+
+    ```python
+    with DatasetWriter("logs", world.spec, {"name": "mine"}) as writer:
+        for trajectories in episode_chunks(world, policy, key, 1000):
+            writer.add(trajectories)
+    ```
+    """
+
+    def __init__(self, path: Path | str, spec: Spec, info: dict[str, Any] | None = None):
+        self.path, self.spec = Path(path), spec
+        self.info = {"versions": versions(), **(info or {})}
+        self.transitions = 0
+        self._stack = ExitStack()
+        self._columns: dict[str, _Column] = {}
+        self._lengths: list[np.ndarray] = []
+        self._terminated: list[np.ndarray] = []
+        self._known: list[np.ndarray] = []
+
+    def __enter__(self) -> "DatasetWriter":
+        self._folder = self._stack.enter_context(new_folder(self.path))
+        widths: dict[str, tuple[int, ...]] = {
+            "observations": (sum(self.spec.observation_sizes),),
+            "actions": (sum(self.spec.action_sizes),),
+            "rewards": (self.spec.n_agents,),
+            "team_reward": (),
+        }
+        if self.spec.state_size:
+            widths["states"] = (self.spec.state_size,)
+        for name, width in widths.items():
+            file = self._stack.enter_context(open(self._folder / f"{name}.npy", "wb"))
+            self._columns[name] = _Column(file, width)
+        return self
+
+    def add(self, trajectories: "Trajectories", team_reward: np.ndarray | None = None) -> None:
+        """Append episodes. The team reward (episodes, T) is the agents' mean if not given."""
+        rewards = np.asarray(trajectories.rewards)
+        episodes, steps, _ = rewards.shape
+        if team_reward is None:
+            team_reward = rewards.mean(axis=-1)
+        rows = {
+            "observations": np.concatenate(trajectories.observations, axis=-1),
+            "actions": np.concatenate(trajectories.actions, axis=-1),
+            "rewards": np.pad(rewards, ((0, 0), (0, 1), (0, 0))),
+            "team_reward": np.pad(team_reward, ((0, 0), (0, 1))),
+            "states": np.asarray(trajectories.states),
+        }
+        for name, column in self._columns.items():
+            if not np.isfinite(rows[name]).all():
+                raise DataError(f"The {name} of a new episode hold NaN or infinity.")
+            column.append(rows[name].reshape(episodes * (steps + 1), *column.width))
+        self._ended(
+            np.full(episodes, steps + 1),
+            np.asarray(trajectories.terminated, bool),
+            np.ones(episodes, bool),
+        )
+
+    def extend(self, dataset: Dataset) -> None:
+        """Append all episodes of another dataset."""
+        for name, array in dataset.arrays():
+            if name in self._columns:
+                for chunk in row_chunks(dataset.n_rows):
+                    self._columns[name].append(array[chunk])
+        self._ended(np.diff(dataset.starts), dataset.terminated, dataset.final_action_known)
+
+    def _ended(self, lengths: np.ndarray, terminated: np.ndarray, known: np.ndarray) -> None:
+        self.transitions += int(lengths.sum()) - len(lengths)
+        self._lengths.append(lengths)
+        self._terminated.append(terminated)
+        self._known.append(known)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._stack:  # closes the files, then renames the folder, or removes it on an error
+            if error is not None:
+                raise error
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self._lengths:
+            raise DataError(f"No episode was added to {self.path}. Nothing was written.")
+        lengths = np.concatenate(self._lengths)
+        for name, array in {
+            "starts": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            "terminated": np.concatenate(self._terminated),
+            "final_action_known": np.concatenate(self._known),
+        }.items():
+            np.save(self._folder / f"{name}.npy", array)
+        for column in self._columns.values():
+            column.finish()
+        # Read back what was written: statistics and hashes are those of the files.
+        dataset = _dataset(self._folder, self.spec, self.info)
+        files = {f"{name}.npy": self._folder / f"{name}.npy" for name, _ in dataset.arrays()}
+        hashes = {name: sha256(path) for name, path in files.items()}
+        described = {
+            "format": FORMAT,
+            "spec": self.spec.to_json(),
+            "agents": self.spec.n_agents,
+            "episodes": dataset.n_episodes,
+            "transitions": dataset.n_transitions,
+            "info": self.info,
+            "statistics": _statistics_to_json(dataset.statistics()),
+            "files": {
+                name: {"sha256": hashes[name], "bytes": path.stat().st_size}
+                for name, path in files.items()
+            },
+            "identity": identity(hashes),
+        }
+        write_json(self._folder / "dataset.json", {**described, "seal": _seal(described)})
+
+
+class _Column:
+    """An `.npy` file that grows. NumPy leaves room in the header for the number of rows."""
+
+    def __init__(self, file: BinaryIO, width: tuple[int, ...]):
+        self.file, self.width, self.rows = file, width, 0
+        self._header()
+
+    def append(self, values: np.ndarray) -> None:
+        if values.shape[1:] != self.width:
+            raise DataError(f"Episodes of width {values.shape[1:]} do not fit {self.width}.")
+        self.file.write(np.ascontiguousarray(values, np.float32).data)
+        self.rows += len(values)
+
+    def finish(self) -> None:
+        self.file.seek(0)
+        self._header()
+        self.file.flush()
+
+    def _header(self) -> None:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (self.rows, *self.width)}
+        np.lib.format.write_array_header_1_0(self.file, header)
+
+
+def save_dataset(dataset: Dataset, path: Path | str) -> None:
+    """Write a dataset to a new folder. Equal datasets give equal bytes."""
+    with DatasetWriter(path, dataset.spec, dataset.info) as writer:
+        writer.extend(dataset)
+
+
+def load_dataset(path: Path | str, verify: bool = False) -> Dataset:
+    """Map a dataset folder into memory. `verify` also compares every byte with its checksum."""
+    path = Path(path)
+    if not (path / "dataset.json").is_file():
+        raise InputError(f"{path} is no dataset: there is no {path / 'dataset.json'}.")
+    described = read_json(path / "dataset.json")
+    try:
+        if described["format"] != FORMAT:
+            raise DataError(
+                f"{path} has dataset format {described['format']!r}; this version reads {FORMAT}."
+            )
+        spec = Spec.from_json(described["spec"])
+        files, seal = described["files"], described.pop("seal")
+        sizes = {name: (entry["bytes"], entry["sha256"]) for name, entry in files.items()}
+        statistics = _statistics_from_json(described["statistics"])
+        info, known_identity = dict(described["info"]), str(described["identity"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path / 'dataset.json'} is damaged: {error!r}.") from error
+    if verify and seal != _seal(described):
+        raise DataError(f"{path / 'dataset.json'} is damaged or was edited: its seal is broken.")
+    for name, (size, digest) in sizes.items():
+        file = path / name
+        if not file.is_file():
+            raise DataError(f"The dataset is incomplete: there is no {file}.")
+        if file.stat().st_size != size:
+            raise DataError(f"{file} is damaged: {file.stat().st_size} bytes instead of {size}.")
+        if verify and sha256(file) != digest:
+            raise DataError(f"{file} is damaged: its SHA-256 is not the one in dataset.json.")
+    try:
+        dataset = _dataset(path, spec, info)
+    except DataError as error:
+        raise DataError(f"{path} is damaged: {error}") from error
+    # cached_property reads the instance's dictionary: what the file knows is not computed again.
+    dataset.__dict__.update(_statistics=statistics, identity=known_identity)
+    return dataset
+
+
+def versions() -> dict[str, str]:
+    """What made a dataset."""
+    packages = {name: version(name) for name in ("spacql", "numpy", "jax")}
+    return {"python": platform.python_version(), **packages}
+
+
+def _dataset(folder: Path, spec: Spec, info: dict[str, Any]) -> Dataset:
+    def array(name: str, mmap: bool = True) -> np.ndarray:
+        file = folder / f"{name}.npy"
+        try:
+            loaded = np.load(file, mmap_mode="r" if mmap else None, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(f"{file} cannot be read: {error}.") from error
+        return np.asarray(loaded)  # a plain view: memmap's own indexing is slower
+
+    return Dataset(
+        spec=spec,
+        joint_observations=array("observations"),
+        joint_actions=array("actions"),
+        rewards=array("rewards"),
+        team_reward=array("team_reward"),
+        states=array("states") if spec.state_size else None,
+        starts=array("starts", mmap=False),
+        terminated=array("terminated", mmap=False),
+        final_action_known=array("final_action_known", mmap=False),
+        info=info,
+    )
+
+
+def _seal(described: dict[str, Any]) -> str:
+    """A checksum for the description itself."""
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def _statistics_to_json(statistics: Statistics) -> dict[str, Any]:
+    def plain(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return [plain(x) for x in value]
+        return value.tolist() if isinstance(value, np.ndarray) else value
+
+    return {name: plain(value) for name, value in statistics._asdict().items()}
+
+
+def _statistics_from_json(values: dict[str, Any]) -> Statistics:
+    def array(value: Any) -> np.ndarray:
+        return np.array(value, np.float32)
+
+    return Statistics(
+        observation_mean=tuple(map(array, values["observation_mean"])),
+        observation_std=tuple(map(array, values["observation_std"])),
+        state_mean=None if values["state_mean"] is None else array(values["state_mean"]),
+        state_std=None if values["state_std"] is None else array(values["state_std"]),
+        team_reward_mean=float(values["team_reward_mean"]),
+        team_reward_std=float(values["team_reward_std"]),
+    )
