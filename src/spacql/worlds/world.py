@@ -1,11 +1,11 @@
 """What a world is, and `make`, which builds one by name."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, Literal, Protocol
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -52,15 +52,16 @@ class HostState:
     truncated: bool = False  # a time limit cut the episode
 
 
-@dataclass(frozen=True)
-class Hunt:
-    """A chase as its predators see it: the prey is part of the world and follows its policy."""
+class Hunt(eqx.Module):
+    """A chase as its predators see it: the prey is part of the world and follows its policy.
 
-    chase: Chase
-    prey: Policy = field(compare=False)
-    prey_name: str  # what equality and hashing go by
+    A pytree, so that a compiled rollout takes the prey's weights as an argument.
+    """
 
-    @cached_property
+    chase: Chase = eqx.field(static=True)
+    prey: Policy
+
+    @property
     def spec(self) -> Spec:
         full = self.chase.spec
         return replace(
@@ -69,7 +70,7 @@ class Hunt:
             observation_sizes=full.observation_sizes[:-1],
             action_low=full.action_low[:-1],
             action_high=full.action_high[:-1],
-            prey=self.prey_name,
+            prey=self.prey.name,
         )
 
     @property
@@ -147,7 +148,7 @@ def make(
         raise InputError(f"A prey of {task} is a policy of one agent that sees "
                          f"{chase.spec.observation_sizes[-1]} numbers; "
                          f"{prey.name!r} has agents that see {sizes}.")
-    return Hunt(chase, prey, prey.name)
+    return Hunt(chase, prey)
 
 
 def is_jax(world: Any) -> bool:
