@@ -16,7 +16,7 @@ import numpy as np
 from spacql.errors import DataError
 from spacql.spec import Spec
 
-CHUNK = 1 << 16  # rows at a time wherever a whole dataset is read
+CHUNK = 1 << 13  # rows at a time wherever a whole dataset is read: small enough for the cache
 
 # What a row is, as bits, for one lookup a batch.
 _FINAL, _TERMINAL, _NO_NEXT_ACTION = 1, 2, 4
