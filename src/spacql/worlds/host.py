@@ -5,11 +5,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache, partial
 from multiprocessing import get_context
 from pickle import PicklingError
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -90,6 +90,8 @@ def _start_worker(world: Any, policy: Policy, key_data: np.ndarray, key_impl: st
         os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
     )
     jax.config.update("jax_platforms", "cpu")
+    # Handing each small computation to another thread costs more than the computation.
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
     _run = episode_runner(world, policy, jax.random.wrap_key_data(key_data, impl=key_impl))
 
 
@@ -100,43 +102,54 @@ def _run_in_worker(number: int) -> Trajectories:
 def episode_runner(world: Any, policy: Policy, key: Array) -> Callable[[int], Trajectories]:
     """A function that plays the episode of a number, which with `key` determines it."""
     spec = world.spec
-    cuts = np.cumsum(spec.observation_sizes)[:-1]
-    arrays, static = eqx.partition(policy, eqx.is_array)
-    # Acting is called a thousand times an episode, and a call's cost is in its arguments: so
-    # one array in, one array out, plain leaves, and all keys of an episode at once.
-    leaves, structure = jax.tree.flatten(arrays)
-    leaves = [jnp.asarray(leaf) for leaf in leaves]
-    splits = np.cumsum(spec.action_sizes)[:-1]
-
-    def keys_of(number: int) -> tuple[Array, Array]:
-        start, acting = jax.random.split(jax.random.fold_in(key, number))
-        return start, jax.random.split(acting, spec.horizon + 1)
-
-    def act(leaves: list[Array], observed: Array, keys: Array, step: int) -> Array:
-        actor = eqx.combine(jax.tree.unflatten(structure, leaves), static)
-        return jnp.concatenate(actor(jnp.split(observed, cuts), keys[step]))
+    observation_cuts = np.cumsum(spec.observation_sizes)[:-1]
+    ends = np.cumsum(spec.action_sizes).tolist()
+    parts = [slice(e - size, e) for size, e in zip(spec.action_sizes, ends, strict=True)]
+    leaves, structure = jax.tree.flatten(jax.tree.map(jnp.asarray, policy))
+    act = _actor(structure, tuple(observation_cuts.tolist()))
 
     def episode(number: int) -> Trajectories:
-        start, keys = jitted_keys(number)
+        start, keys = _keys(key, number, spec.horizon + 1)
         state = world.reset(start)
         observed, acted, rewarded, states = [], [], [], []
         while True:
             observation = np.concatenate(world.observe(state), dtype=np.float32)
-            action = np.asarray(jitted_act(leaves, observation, keys, len(rewarded)))
+            action = np.asarray(act(leaves, observation, keys, len(rewarded)))
             observed.append(observation)
             acted.append(action)
             states.append(state.state)
             if state.terminated or state.truncated or len(rewarded) == spec.horizon:
                 break
-            state, rewards = world.step(state, np.split(action, splits))
+            state, rewards = world.step(state, [action[part] for part in parts])
             rewarded.append(rewards)
         return Trajectories(
-            observations=tuple(np.split(np.stack(observed)[None], cuts, axis=-1)),
-            actions=tuple(np.split(np.stack(acted)[None], splits, axis=-1)),
+            observations=tuple(np.split(np.stack(observed)[None], observation_cuts, axis=-1)),
+            actions=tuple(np.split(np.stack(acted)[None], ends[:-1], axis=-1)),
             rewards=np.stack(rewarded)[None],
             states=np.stack(states)[None],
             terminated=np.array([state.terminated]),
         )
 
-    jitted_keys, jitted_act = jax.jit(keys_of), jax.jit(act)
     return episode
+
+
+@partial(jax.jit, static_argnums=2)
+def _keys(key: Array, number: int, steps: int) -> tuple[Array, Array]:
+    start, acting = jax.random.split(jax.random.fold_in(key, number))
+    return start, jax.random.split(acting, steps)
+
+
+@lru_cache(maxsize=32)
+def _actor(structure: Any, cuts: tuple[int, ...]) -> Any:
+    """The compiled joint policy, one array in and one array out.
+
+    It is called a thousand times an episode and its cost is mostly in passing arguments, so it
+    takes plain leaves and all keys of the episode, and is kept from call to call.
+    """
+
+    @jax.jit
+    def act(leaves: list[Array], observed: Array, keys: Array, step: int) -> Array:
+        policy = jax.tree.unflatten(structure, leaves)
+        return jnp.concatenate(policy(jnp.split(observed, cuts), keys[step]))
+
+    return act

@@ -114,9 +114,10 @@ def check_values(spec: Spec, actions: Sequence[np.ndarray] | np.ndarray) -> None
     for agent, action, low, high in zip(
         spec.agents, actions, spec.action_low, spec.action_high, strict=True
     ):
+        if ((action >= np.subtract(low, 1e-6)) & (action <= np.add(high, 1e-6))).all():
+            continue  # false for NaN, too
+        values = np.asarray(action).tolist()
         if not np.isfinite(action).all():
-            raise InputError(f"{spec.task}: the action of {agent} holds NaN or infinity: "
-                             f"{np.asarray(action).tolist()}.")
-        if (action < np.array(low) - 1e-6).any() or (action > np.array(high) + 1e-6).any():
-            raise InputError(f"{spec.task}: the action of {agent}, {np.asarray(action).tolist()}, "
-                             f"leaves its bounds {list(low)} to {list(high)}.")
+            raise InputError(f"{spec.task}: the action of {agent} holds NaN or infinity: {values}.")
+        raise InputError(f"{spec.task}: the action of {agent}, {values}, leaves its bounds "
+                         f"{list(low)} to {list(high)}.")
