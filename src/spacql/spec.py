@@ -51,7 +51,7 @@ class Spec:
         return Spec(**{name: tuples(value) for name, value in values.items()})
 
 
-def unit_box(sizes: Sequence[int]) -> dict[str, tuple[tuple[float, ...], ...]]:
+def unit_box(sizes: Sequence[int]) -> dict[str, Any]:
     """Bounds [-1, 1] for agents with these action sizes, as keyword arguments of `Spec`."""
     return {
         "action_low": tuple((-1.0,) * size for size in sizes),

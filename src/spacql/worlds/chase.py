@@ -18,9 +18,11 @@ from spacql.worlds.particle import (
     Bodies,
     State,
     advance,
+    fold,
     joint_action,
-    others,
+    over,
     separation,
+    surroundings,
     uniform_box,
 )
 
@@ -80,39 +82,44 @@ class Chase:
         )
 
     def step(self, state: State, actions: Array) -> tuple[State, Array]:
-        state = advance(self.bodies, state, joint_action(self.spec, actions))
+        state = advance(self.bodies, state, joint_action(self.spec, state, actions))
         return state, self.reward(state)
 
     def reward(self, state: State) -> Array:
         """Predators share one reward; the prey's mirrors it, and it must stay inside."""
         prey = state.position[-1:]
-        distance = separation(state.position[:-1], prey)[1][:, 0]  # (predators,)
+        distance = separation(state.position[:-1], prey)[1][:, 0]  # (predators, ...)
         size = np.array(self.bodies.size)
-        touches = jnp.sum(distance < size[:-1] + size[-1])
-        near = 0.1 * jnp.sum(distance)
+        touches = fold(
+            jnp.add, jnp.where(distance < over(size[:-1] + size[-1], distance), 1.0, 0.0)
+        )
+        near = 0.1 * fold(jnp.add, distance)
         hunt = self.touch * touches - near
-        flight = -hunt - self.boundary * jnp.sum(boundary_cost(jnp.abs(prey)))
+        flight = -hunt - self.boundary * fold(jnp.add, boundary_cost(jnp.abs(prey[0])))
         if self.food:
-            food = separation(prey, state.landmarks[np.array(self.food)])[1][0]
-            reach = size[-1] + np.array(self.bodies.landmark_size)[list(self.food)]
-            flight += 2.0 * jnp.sum(food < reach) + 0.05 * jnp.min(food)
-        return jnp.append(jnp.broadcast_to(hunt, (PREDATORS,)), flight)
+            food = separation(prey, jnp.stack([state.landmarks[k] for k in self.food]))[1][0]
+            reach = [self.prey_size + self.bodies.landmark_size[k] for k in self.food]
+            flight += 2.0 * fold(jnp.add, jnp.where(food < over(reach, food), 1.0, 0.0))
+            flight += 0.05 * fold(jnp.minimum, food)
+        return jnp.stack([hunt] * PREDATORS + [flight])
 
     def observe(self, state: State) -> tuple[Array, ...]:
         """Own velocity and position, landmarks and others relative, the prey's velocity (for
         predators), and whether one stands in each forest (1 or -1)."""
-        landmarks = (state.landmarks[None] - state.position[:, None]).reshape(N, -1)
-        relative = (state.position[others(N)] - state.position[:, None]).reshape(N, -1)
-        common = jnp.concatenate([state.velocity, state.position, landmarks, relative], axis=1)
-        flags = jnp.zeros((N, 0))
-        if self.forests:
-            index = np.array(self.forests)
-            distance = separation(state.position, state.landmarks[index])[1]
-            reach = np.add.outer(self.bodies.size, np.array(self.bodies.landmark_size)[index])
-            flags = jnp.where(distance < reach, 1.0, -1.0)
-        prey_velocity = jnp.broadcast_to(state.velocity[-1], (PREDATORS, 2))
-        hunters = jnp.concatenate([common[:-1], prey_velocity, flags[:-1]], axis=1)
-        return (*hunters, jnp.concatenate([common[-1], flags[-1]]))
+        seen = []
+        for agent in range(N):
+            parts = [surroundings(state, agent)]
+            if agent < PREDATORS:
+                parts.append(state.velocity[-1])
+            if self.forests:
+                forests = jnp.stack([state.landmarks[k] for k in self.forests])
+                distance = separation(state.position[agent][None], forests)[1][0]
+                reach = [
+                    self.bodies.size[agent] + self.bodies.landmark_size[k] for k in self.forests
+                ]
+                parts.append(jnp.where(distance < over(reach, distance), 1.0, -1.0))
+            seen.append(jnp.concatenate(parts))
+        return tuple(seen)
 
 
 def boundary_cost(x: Array) -> Array:

@@ -55,7 +55,7 @@ def host_episodes(
         return
     # Keys and weights travel as NumPy arrays: JAX arrays would start JAX in the new process
     # before `_start_worker` can tell it to use one thread.
-    arguments = (
+    arguments: Any = (
         world,
         jax.tree.map(np.asarray, policy),
         np.asarray(jax.random.key_data(key)),
@@ -92,7 +92,9 @@ def _start_worker(world: Any, policy: Policy, key_data: np.ndarray, key_impl: st
     jax.config.update("jax_platforms", "cpu")
     # Handing each small computation to another thread costs more than the computation.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
-    _run = episode_runner(world, policy, jax.random.wrap_key_data(key_data, impl=key_impl))
+    _run = episode_runner(
+        world, policy, jax.random.wrap_key_data(jnp.asarray(key_data), impl=key_impl)
+    )
 
 
 def _run_in_worker(number: int) -> Trajectories:
@@ -111,7 +113,8 @@ def episode_runner(world: Any, policy: Policy, key: Array) -> Callable[[int], Tr
     def episode(number: int) -> Trajectories:
         start, keys = _keys(key, number, spec.horizon + 1)
         state = world.reset(start)
-        observed, acted, rewarded, states = [], [], [], []
+        observed, acted, states = [], [], []
+        rewarded: list[np.ndarray] = []
         while True:
             observation = np.concatenate(world.observe(state), dtype=np.float32)
             action = np.asarray(act(leaves, observation, keys, len(rewarded)))

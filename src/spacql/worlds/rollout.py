@@ -104,33 +104,39 @@ def check_fit(world: Any, policy: Policy) -> None:
 
 @eqx.filter_jit
 def _compiled(world: Any, policy: Policy, key: Array, numbers: Array, trajectories: bool) -> Any:
-    def episode(number: Array) -> Any:
+    # Episodes lie along the last axis of every array: see `spacql.worlds.particle`.
+    act = jax.vmap(policy, in_axes=(-1, 0), out_axes=-1)
+
+    def keys_of(number: Array) -> tuple[Array, Array]:
         start, acting = jax.random.split(jax.random.fold_in(key, number))
-        state = world.reset(start)
-        keys = jax.random.split(acting, world.spec.horizon + 1)
+        return start, jax.random.split(acting, world.spec.horizon + 1)
 
-        def step(state: Any, key: Array) -> tuple[Any, Any]:
-            observations = world.observe(state)
-            actions = policy(observations, key)
-            state, rewards = world.step(state, jnp.stack(actions))
-            return state, (observations, actions, rewards) if trajectories else rewards
+    def step(state: Any, keys: Array) -> tuple[Any, Any]:
+        observations = world.observe(state)
+        actions = act(observations, keys)
+        state, rewards = world.step(state, jnp.stack(actions))
+        return state, (observations, actions, rewards) if trajectories else rewards
 
-        state, history = jax.lax.scan(step, state, keys[:-1])
-        if not trajectories:
-            return jnp.sum(history, axis=0)
-        observations, actions, rewards = history
-        last = world.observe(state)
-        final = policy(last, keys[-1])
-        join = lambda steps, end: jnp.concatenate([steps, end[None]])  # noqa: E731
-        return Trajectories(
-            observations=tuple(map(join, observations, last)),
-            actions=tuple(map(join, actions, final)),
-            rewards=rewards,
-            states=jnp.zeros((world.spec.horizon + 1, 0)),
-            terminated=jnp.zeros((), bool),
-        )
+    starts, keys = jax.vmap(keys_of, out_axes=(0, 1))(numbers)
+    state = jax.vmap(world.reset, out_axes=-1)(starts)
+    state, history = jax.lax.scan(step, state, keys[:-1])
+    if not trajectories:
+        return jnp.sum(history, axis=0).T
+    observations, actions, rewards = history
+    last = world.observe(state)
+    end = act(last, keys[-1])
 
-    return jax.vmap(episode)(numbers)
+    def join(steps: Array, final: Array) -> Any:
+        return jnp.moveaxis(jnp.concatenate([steps, final[None]]), -1, 0)
+
+    fields: dict[str, Any] = {
+        "observations": tuple(map(join, observations, last)),
+        "actions": tuple(map(join, actions, end)),
+        "rewards": jnp.moveaxis(rewards, -1, 0),
+        "states": jnp.zeros((len(numbers), world.spec.horizon + 1, 0)),
+        "terminated": jnp.zeros(len(numbers), bool),
+    }
+    return Trajectories(**fields)
 
 
 jax.tree_util.register_dataclass(

@@ -15,9 +15,11 @@ from spacql.worlds.particle import (
     Bodies,
     State,
     advance,
+    fold,
     joint_action,
-    others,
+    over,
     separation,
+    surroundings,
     uniform_box,
 )
 
@@ -53,30 +55,21 @@ class Spread:
         return State(position, jnp.zeros_like(position), uniform_box(landmarks, self.n, extent))
 
     def step(self, state: State, actions: Array) -> tuple[State, Array]:
-        state = advance(self.bodies, state, joint_action(self.spec, actions))
+        state = advance(self.bodies, state, joint_action(self.spec, state, actions))
         return state, self.reward(state)
 
     def reward(self, state: State) -> Array:
         """Shared: how near the nearest agent is to each landmark. Own: minus 5 an overlap."""
-        _, to_landmarks = separation(state.position, state.landmarks)  # (agents, landmarks)
-        shared = jnp.sum(jnp.minimum(1 / jnp.min(to_landmarks, axis=0), 10.0))
+        _, to_landmarks = separation(state.position, state.landmarks)  # (agents, landmarks, ...)
+        shared = fold(jnp.add, jnp.minimum(1 / fold(jnp.minimum, to_landmarks), 10.0))
         _, apart = separation(state.position, state.position)
-        overlaps = jnp.sum((apart < 2 * SIZE) & ~np.eye(self.n, dtype=bool), axis=1)
+        overlap = (apart < 2 * SIZE) & over(~np.eye(self.n, dtype=bool), apart)
+        overlaps = fold(jnp.add, jnp.where(overlap, 1.0, 0.0), axis=1)
         return shared - 5.0 * overlaps
 
     def observe(self, state: State) -> tuple[Array, ...]:
         """Own velocity and position, landmarks and other agents relative, empty messages."""
-        landmarks = state.landmarks[None] - state.position[:, None]
-        relative = state.position[others(self.n)] - state.position[:, None]
-        n = self.n
-        joint = jnp.concatenate(
-            [
-                state.velocity,
-                state.position,
-                landmarks.reshape(n, -1),
-                relative.reshape(n, -1),
-                jnp.zeros((n, 2 * (n - 1))),
-            ],
-            axis=1,
+        messages = jnp.zeros((2 * (self.n - 1), *state.position.shape[2:]))
+        return tuple(
+            jnp.concatenate([surroundings(state, agent), messages]) for agent in range(self.n)
         )
-        return tuple(joint)

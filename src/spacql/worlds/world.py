@@ -85,16 +85,21 @@ class Hunt(eqx.Module):
         return self.chase.reset(key)
 
     def step(self, state: State, actions: Sequence[Any] | Array) -> tuple[State, Array]:
-        hunters = joint_action(self.spec, actions)
+        hunters = joint_action(self.spec, state, actions)
         flight = self.flight(state)
         state, rewards = self.chase.step(state, jnp.concatenate([hunters, flight[None]]))
         return state, rewards[:-1]
 
     def flight(self, state: State) -> Array:
         """The prey's action. A prey that acts at random draws from the bits of the state."""
-        bits = jax.lax.bitcast_convert_type(state.position, jnp.uint32)
-        key = jax.random.fold_in(jax.random.key(0), jnp.bitwise_xor.reduce(bits, axis=None))
-        return self.prey(self.chase.observe(state)[-1:], key)[0]
+
+        def act(seen: Array, bits: Array) -> Array:
+            return self.prey((seen,), jax.random.fold_in(jax.random.key(0), bits))[0]
+
+        if state.position.ndim == 3:  # a batch of worlds along the last axis
+            act = jax.vmap(act, in_axes=-1, out_axes=-1)
+        bits = jax.lax.bitcast_convert_type(state.position[-1], jnp.uint32)  # (2, ...)
+        return act(self.chase.observe(state)[-1], bits[0] ^ bits[1])
 
     def observe(self, state: State) -> tuple[Array, ...]:
         return self.chase.observe(state)[:-1]
@@ -124,8 +129,9 @@ def make(
     if task.startswith("spread") and task[6:].isdecimal():
         task, n = "spread", int(task[6:])
     if task not in TASKS:
-        raise InputError(f"There is no task {task!r}. Tasks: {', '.join(TASKS)} "
-                         "(and spread2 to spread10).")
+        raise InputError(
+            f"There is no task {task!r}. Tasks: {', '.join(TASKS)} (and spread2 to spread10)."
+        )
     if n is not None and task != "spread":
         raise InputError(f"The number of agents can be chosen in spread alone, not in {task}.")
     if task == "spread":
@@ -145,9 +151,11 @@ def make(
         prey = flee(chase) if prey == "flee" else default_prey(task)
     sizes = [actor.observation_size for actor in prey.actors]
     if sizes != [chase.spec.observation_sizes[-1]]:
-        raise InputError(f"A prey of {task} is a policy of one agent that sees "
-                         f"{chase.spec.observation_sizes[-1]} numbers; "
-                         f"{prey.name!r} has agents that see {sizes}.")
+        raise InputError(
+            f"A prey of {task} is a policy of one agent that sees "
+            f"{chase.spec.observation_sizes[-1]} numbers; "
+            f"{prey.name!r} has agents that see {sizes}."
+        )
     return Hunt(chase, prey)
 
 
