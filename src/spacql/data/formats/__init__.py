@@ -1,0 +1,1 @@
+"""Other people's formats: `omar` (published `.npy` files), `vault` (Flashbax), `npz`."""
