@@ -212,9 +212,7 @@ def numbers() -> dict[str, float]:
     for start, Q in zip((0, 1), fails.two_fixed_points(), strict=True):
         V = fails.target_value(Q, mu, pi, models[0].actions)
         found[f"V(s_0) of T^SP, ensemble weights, started from {start}"] = float(V[0])
-    found["V(s_0) that never settles, least"], found["V(s_0) that never settles, largest"] = (
-        fails.restless()
-    )
+    found["range of a V(s_0) that never settles"] = fails.restless()
     expansion = fails.largest_expansion()
     found["T^SP moves apart two ensembles, factor"] = (
         models[0].gamma * expansion.left / expansion.right

@@ -85,12 +85,18 @@ def batch_gradient_equivalence(
     return _same_gradient(features[batch.s, batch.a], theta, np.stack(targets), weight)
 
 
+def individual_loss(Q: np.ndarray, T: Array, weight: Array) -> complex:
+    """The mean over agents of 1/2 E_D[(Q - T_i)^2]; T has the agents in front."""
+    return complex(0.5 * (weight * (Q - T) ** 2).sum() / len(T))
+
+
+def centralised_loss(Q: np.ndarray, T: Array, weight: Array) -> complex:
+    """1/2 E_D[(Q - T^ai)^2], T^ai the mean of the agents' targets."""
+    return complex(0.5 * (weight * (Q - T.mean(0)) ** 2).sum())
+
+
 def _same_gradient(features: Array, theta: Array, T: Array, weight: Array) -> Check:
-    def individual(th: np.ndarray) -> complex:
-        return complex(0.5 * (weight * (np.tanh(features @ th) - T) ** 2).sum() / len(T))
+    def of(loss: Callable[[np.ndarray, Array, Array], complex]) -> Array:
+        return gradient(lambda th: loss(np.tanh(features @ th), T, weight), theta)
 
-    def centralised(th: np.ndarray) -> complex:
-        return complex(0.5 * (weight * (np.tanh(features @ th) - T.mean(0)) ** 2).sum())
-
-    difference = gradient(individual, theta) - gradient(centralised, theta)
-    return Check(float(np.abs(difference).max()), 0.0)
+    return Check(float(np.abs(of(individual_loss) - of(centralised_loss)).max()), 0.0)

@@ -57,6 +57,11 @@ def shift_cost(gamma: float) -> float:
     return 4.0 * gamma / (1.0 - gamma) ** 2
 
 
+def repaired_cost(gamma: float) -> float:
+    """The same over states and actions: 4 / (1 - gamma)^2."""
+    return 4.0 / (1.0 - gamma) ** 2
+
+
 def value_error(mdp: DecMDP, pi: Policies, mu: Array, Q_hat: Array) -> Check:
     """Theorem 1, and Theorem 2 where mu is correlated: |V - V-hat| <= eps_Subopt + eps_FQI
     + 4 gamma / (1 - gamma)^2 (sum_i TV(pi_i, mu_i) + kappa), with kappa = 0 in Theorem 1."""
@@ -100,7 +105,7 @@ def value_error_from_data(mdp: DecMDP, pi: Policies, mu: Array, Q_hat: Array) ->
     error, subopt, fqi = value_error_terms(mdp, product(pi), Q_hat)
     total = float(deviations(pi, marginals(mu, mdp.actions)).max(0).sum())
     total += excess_correlation(mu, mdp.actions)
-    right = subopt + error_on_data(mdp, mu, Q_hat) + 4.0 / (1.0 - mdp.gamma) ** 2 * total
+    right = subopt + error_on_data(mdp, mu, Q_hat) + repaired_cost(mdp.gamma) * total
     return Check(error, right, trivial=subopt + fqi)
 
 
@@ -113,6 +118,6 @@ def spacql_value_error_from_data(
     policy = mixture(behaviour, pi, w, mdp.actions)
     error, subopt, fqi = value_error_terms(mdp, policy, Q_hat)
     bar = float(deviations(pi, mu).max(0).mean())
-    last = 4.0 / (1.0 - mdp.gamma) ** 2 * float(k_eff(w).max()) * bar
+    last = repaired_cost(mdp.gamma) * float(k_eff(w).max()) * bar
     right = subopt + error_on_data(mdp, behaviour, Q_hat) + last
     return Check(error, right, trivial=subopt + fqi)
