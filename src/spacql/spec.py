@@ -24,8 +24,10 @@ class Spec:
         n = len(self.agents)
         for field in ("observation_sizes", "action_low", "action_high"):
             if len(getattr(self, field)) != n:
-                raise InputError(f"spec: {field} has {len(getattr(self, field))} entries, "
-                                 f"but there are {n} agents.")
+                raise InputError(
+                    f"spec: {field} has {len(getattr(self, field))} entries, "
+                    f"but there are {n} agents."
+                )
 
     @property
     def n_agents(self) -> int:

@@ -18,6 +18,7 @@ from jax import Array
 
 from spacql.policies import MLP, Policy, init_mlp
 from spacql.spec import Spec
+from spacql.worlds import Trajectories
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,14 @@ def explore(
     return jnp.where(warm, noisy, jax.random.uniform(uniform_key, action.shape, minval=-1.0))
 
 
+class Lived(NamedTuple):
+    """What the worlds went through, for datasets made of a training's own experience."""
+
+    transition: Transition
+    rewards: Array  # (..., agents)
+    intended: Array  # the joint action that exploration would take at the next observation
+
+
 class Carry(NamedTuple):
     """All that a training in a JAX world is: it goes on from here bit by bit."""
 
@@ -208,12 +217,12 @@ def start(world: Any, config: Config, seed: int) -> Carry:
 
 
 @eqx.filter_jit(donate="all-except-first")
-def run(world: Any, carry: Carry, config: Config, iterations: int) -> tuple[Carry, Transition]:
-    """Train on for `iterations`; also returns what was experienced, (iterations, worlds, ...)."""
+def run(world: Any, carry: Carry, config: Config, iterations: int) -> tuple[Carry, Lived]:
+    """Train on for `iterations`; also returns what was lived, (iterations, worlds, ...)."""
     spec = world.spec
 
-    def iterate(carry: Carry, _: None) -> tuple[Carry, Transition]:
-        key, reset_key, act_key, sample_key, noise_key = jax.random.split(carry.key, 5)
+    def iterate(carry: Carry, _: None) -> tuple[Carry, Lived]:
+        key, reset_key, act_key, intend_key, sample_key, noise_key = jax.random.split(carry.key, 6)
         fresh = jax.vmap(world.reset)(jax.random.split(reset_key, config.worlds))
         over = carry.iteration % spec.horizon == 0
         states = jax.tree.map(lambda a, b: jnp.where(over, a, b), fresh, carry.states)
@@ -242,67 +251,109 @@ def run(world: Any, carry: Carry, config: Config, iterations: int) -> tuple[Carr
             lambda learner: learner,
             carry.learner,
         )
-        return Carry(learner, buffer, states, carry.iteration + 1, key), lived
+        after = tuple(split(lived.next_observation, spec.observation_sizes))
+        intended = explore(learner.online.actors, after, intend_key, config.noise, warm)
+        carry = Carry(learner, buffer, states, carry.iteration + 1, key)
+        return carry, Lived(lived, rewards, intended)
 
     return jax.lax.scan(iterate, carry, None, length=iterations)
 
 
+def episodes(lived: Lived, spec: Spec) -> Trajectories:
+    """Whole episodes out of (iterations, worlds, ...), in the order in which they ended."""
+
+    def cut(x: Array) -> np.ndarray:  # (episodes, horizon, ...)
+        x = np.asarray(x).reshape(-1, spec.horizon, *x.shape[1:]).swapaxes(1, 2)
+        return x.reshape(-1, *x.shape[2:])
+
+    observation, action, _, after = map(cut, lived.transition)
+    intended = cut(lived.intended)
+    observation = np.concatenate([observation, after[:, -1:]], axis=1)
+    action = np.concatenate([action, intended[:, -1:]], axis=1)
+    return _trajectories(spec, observation, action, cut(lived.rewards))
+
+
+def _trajectories(
+    spec: Spec, observation: np.ndarray, action: np.ndarray, rewards: np.ndarray, states: Any = None
+) -> Trajectories:
+    """Joint arrays (episodes, T + 1, ...) with actions in [-1, 1], as the agents' own."""
+    low, high = np.concatenate(spec.action_low), np.concatenate(spec.action_high)
+    scaled = low + (action + 1) / 2 * (high - low)
+    part = (
+        lambda x, sizes: tuple(  # noqa: E731
+            np.ascontiguousarray(p, np.float32) for p in np.split(x, np.cumsum(sizes)[:-1], axis=-1)
+        )
+    )
+    return Trajectories(
+        observations=part(observation, spec.observation_sizes),
+        actions=part(scaled, spec.action_sizes),
+        rewards=rewards,
+        states=np.zeros((*observation.shape[:2], 0), np.float32) if states is None else states,
+        terminated=np.zeros(len(observation), bool),
+    )
+
+
 def train_in_host_world(
     world: Any, config: Config, seed: int, report: int
-) -> Iterator[tuple[Learner, list[dict[str, np.ndarray]]]]:
-    """The same learner where the host steps the worlds, one episode after another.
+) -> Iterator[tuple[Learner, list[Trajectories]]]:
+    """The same learner where the host steps the world.
 
-    Yields the learner and the episodes since the last time, every `report` steps. An episode is
-    a dict of joint `observations` and `states` (T + 1, ...), `actions` and `rewards` (T, ...).
+    Yields the learner and the episodes finished since the last time, every `report` steps.
     """
     spec = world.spec
-    key, learner_key = jax.random.split(jax.random.key(seed))
+    key, reset_key, learner_key = jax.random.split(jax.random.key(seed), 3)
     learner = init(learner_key, spec, config)
+    actors = _on_host(learner)
     rng = np.random.default_rng(seed)
     observed, acted = sum(spec.observation_sizes), sum(spec.action_sizes)
     empty = lambda size: np.zeros((config.capacity, size), np.float32)  # noqa: E731
     buffer = Transition(empty(observed), empty(acted), empty(len(config.teams)), empty(observed))
-    limits = np.concatenate(spec.action_low), np.concatenate(spec.action_high)
-    episodes: list[dict[str, np.ndarray]] = []
-    episode: dict[str, list[np.ndarray]] = {}
-    state, steps = None, 0
+    low, high = np.concatenate(spec.action_low), np.concatenate(spec.action_high)
+    cuts = np.cumsum(spec.action_sizes)[:-1]
+    finished: list[Trajectories] = []
+    episode: tuple[list[np.ndarray], ...] = ()  # observations, actions, rewards, states
+    state, steps, rounds = None, 0, 0
+
+    def choose(observations: tuple[np.ndarray, ...]) -> np.ndarray:
+        if steps < config.warmup:
+            return rng.uniform(-1, 1, acted).astype(np.float32)
+        # NumPy, because dispatching a compiled program costs more than this small product.
+        action = np.concatenate(
+            [_squashed(a, o) for a, o in zip(actors, observations, strict=True)]
+        )
+        noise = config.noise * rng.standard_normal(acted)
+        return np.clip(action + noise, -1, 1).astype(np.float32)
+
     while True:
         if state is None:
-            key, reset_key = jax.random.split(key)
-            state = world.reset(reset_key)
-            episode = {"observations": [], "states": [], "actions": [], "rewards": []}
-        observation = np.concatenate(world.observe(state)).astype(np.float32)
-        key, act_key, update_key = jax.random.split(key, 3)
-        warm = steps >= config.warmup
-        action = np.asarray(
-            _explore(learner.online.actors, observation, act_key, warm, spec, config.noise)
-        )
-        scaled = limits[0] + (action + 1) / 2 * (limits[1] - limits[0])
-        episode["observations"].append(observation)
-        episode["states"].append(state.state)
-        episode["actions"].append(scaled.astype(np.float32))
-        parts = np.split(scaled, np.cumsum(spec.action_sizes)[:-1])
-        state, rewards = world.step(state, parts)
-        episode["rewards"].append(np.asarray(rewards, np.float32))
-        after = np.concatenate(world.observe(state)).astype(np.float32)
-        row = steps % config.capacity
-        reward = np.array([np.mean(rewards[list(team)]) for team in config.teams])
-        for column, value in zip(buffer, (observation, action, reward, after), strict=True):
-            column[row] = value
-        steps += 1
-        if state.truncated or len(episode["rewards"]) == spec.horizon:
-            episode["observations"].append(after)
-            episode["states"].append(state.state)
-            episodes.append({name: np.stack(rows) for name, rows in episode.items()})
+            state = world.reset(jax.random.fold_in(reset_key, steps))
+            episode = ([], [], [], [])
+        observation, action = np.concatenate(world.observe(state)), choose(world.observe(state))
+        for rows, value in zip(
+            episode[0:2] + episode[3:], (observation, action, state.state), strict=True
+        ):
+            rows.append(value)
+        if state.truncated:
+            finished.append(_trajectories(spec, *(np.stack(rows)[None] for rows in episode)))
             state = None
+            continue
+        state, rewards = world.step(state, np.split(low + (action + 1) / 2 * (high - low), cuts))
+        episode[2].append(rewards)
+        reward = np.array([np.mean(rewards[list(team)]) for team in config.teams])
+        after = np.concatenate(world.observe(state))
+        for column, value in zip(buffer, (observation, action, reward, after), strict=True):
+            column[steps % config.capacity] = value
+        steps += 1
         if steps >= config.warmup and steps % config.worlds == 0:
             filled = min(steps, config.capacity)
             rows = rng.integers(filled, size=(config.updates, config.batch))
-            batches = jax.tree.map(lambda column, rows=rows: column[rows], buffer)
-            learner = _updates(spec, learner, batches, update_key, config)
+            batches = Transition(*(column[rows] for column in buffer))
+            rounds += 1
+            learner = _updates(spec, learner, batches, jax.random.fold_in(key, rounds), config)
+            actors = _on_host(learner)
         if steps % report == 0:
-            yield learner, episodes
-            episodes = []
+            yield learner, finished
+            finished = []
 
 
 def to_policy(actors: tuple[MLP, ...], spec: Spec, name: str, noise: float = 0.0) -> Policy:
@@ -318,12 +369,16 @@ def split(joint: Array, sizes: tuple[int, ...]) -> list[Array]:
     return jnp.split(joint, np.cumsum(sizes)[:-1], axis=-1)
 
 
-@eqx.filter_jit
-def _explore(
-    actors: tuple[MLP, ...], observation: Array, key: Array, warm: bool, spec: Spec, noise: float
-) -> Array:
-    parts = tuple(split(observation, spec.observation_sizes))
-    return explore(actors, parts, key, noise, jnp.asarray(warm))
+def _on_host(learner: Learner) -> tuple[MLP, ...]:
+    return jax.tree.map(np.array, learner.online.actors)
+
+
+def _squashed(actor: MLP, observation: np.ndarray) -> np.ndarray:
+    """`MLP.squashed` in NumPy, for an actor whose input statistics are trivial."""
+    x = observation
+    for weight, bias in zip(actor.weights[:-1], actor.biases[:-1], strict=True):
+        x = np.maximum(x @ weight + bias, 0)
+    return np.tanh(x @ actor.weights[-1] + actor.biases[-1])
 
 
 @eqx.filter_jit(donate="all-except-first")

@@ -113,7 +113,9 @@ def init_mlp(
     for layer, (inputs, outputs) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
         key, weight_key, bias_key = jax.random.split(key, 3)
         bound = inputs**-0.5 * (0.1 if layer == len(sizes) - 2 else 1.0)
-        weights.append(jax.random.uniform(weight_key, (inputs, outputs), minval=-bound, maxval=bound))
+        weights.append(
+            jax.random.uniform(weight_key, (inputs, outputs), minval=-bound, maxval=bound)
+        )
         biases.append(jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound))
     return MLP(
         mean=jnp.zeros(observation_size) if mean is None else mean,

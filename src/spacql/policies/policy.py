@@ -48,18 +48,24 @@ class Policy(eqx.Module):
         if isinstance(observations, Mapping):
             missing = [name for name in self.agents if name not in observations]
             if missing:
-                raise InputError(f"No observation for agent {missing[0]!r}; "
-                                 f"this policy acts for {', '.join(self.agents)}.")
+                raise InputError(
+                    f"No observation for agent {missing[0]!r}; "
+                    f"this policy acts for {', '.join(self.agents)}."
+                )
             observations = [observations[name] for name in self.agents]
         if len(observations) != len(self.actors):
-            raise InputError(f"Got {len(observations)} observations; this policy acts for "
-                             f"{len(self.actors)} agents ({', '.join(self.agents)}).")
+            raise InputError(
+                f"Got {len(observations)} observations; this policy acts for "
+                f"{len(self.actors)} agents ({', '.join(self.agents)})."
+            )
         arrays = []
         for agent, actor, observation in zip(self.agents, self.actors, observations, strict=True):
             array = np.asarray(observation, np.float32)
             if array.ndim not in (1, 2) or array.shape[-1] != actor.observation_size:
-                raise InputError(f"The observation of {agent} has shape {array.shape}; expected "
-                                 f"({actor.observation_size},) or (batch, {actor.observation_size}).")
+                raise InputError(
+                    f"The observation of {agent} has shape {array.shape}; expected "
+                    f"({actor.observation_size},) or (batch, {actor.observation_size})."
+                )
             if not np.isfinite(array).all():
                 raise InputError(f"The observation of {agent} holds NaN or infinity.")
             arrays.append(array)
@@ -110,15 +116,18 @@ class Policy(eqx.Module):
         except SafetensorError as error:
             raise InputError(f"{weights} is damaged: {error}.") from error
         if described.get("format") != FORMAT:
-            raise InputError(f"{path.with_suffix('.json')} has policy format "
-                             f"{described.get('format')!r}; this version reads {FORMAT}.")
+            raise InputError(
+                f"{path.with_suffix('.json')} has policy format "
+                f"{described.get('format')!r}; this version reads {FORMAT}."
+            )
         try:
             actors = tuple(
                 _build(entry, number, tensors) for number, entry in enumerate(described["actors"])
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{path.with_suffix('.json')} and {weights.name} do not "
-                             f"make a policy: {error!r}.") from error
+            raise InputError(
+                f"{path.with_suffix('.json')} and {weights.name} do not make a policy: {error!r}."
+            ) from error
         return Policy(actors, name=described["name"], agents=tuple(described["agents"]))
 
 

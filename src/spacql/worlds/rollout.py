@@ -75,12 +75,13 @@ def episode_chunks(
     if episodes < 1:
         raise InputError(f"Asked for {episodes} episodes; at least 1 is needed.")
     if is_jax(world):
+        anonymous = Policy(policy.actors)  # another name is no reason to compile again
         chunk = min(CHUNK, episodes)
         for start in range(0, episodes, chunk):
             count = min(chunk, episodes - start)
             # The last chunk runs at full size and is cut: one compiled shape serves all.
             numbers = jnp.arange(start, start + chunk)
-            result = _compiled(world, policy, key, numbers, trajectories)
+            result = _compiled(world, anonymous, key, numbers, trajectories)
             yield jax.tree.map(lambda x, count=count: np.asarray(x)[:count], result)
     else:
         from spacql.worlds.host import host_episodes

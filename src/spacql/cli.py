@@ -1,0 +1,92 @@
+"""The command line: finds the command's function, lets tyro read its arguments, calls it.
+
+Commands live in `spacql.commands`, one function each, whose docstring is the help. Only the
+chosen one is imported, and none imports JAX before it runs.
+"""
+
+import inspect
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from spacql.errors import SpacqlError
+
+# Words on the command line: module and function.
+COMMANDS = {
+    "demo": "spacql.commands.demo:demo",
+    "data make": "spacql.commands.make:data_make",
+    "data inspect": "spacql.commands.data:data_inspect",
+    "data import": "spacql.commands.data:data_import",
+    "data export": "spacql.commands.data:data_export",
+    "data fetch": "spacql.commands.data:data_fetch",
+    "data behaviours": "spacql.commands.make:data_behaviours",
+    "train": "spacql.commands.train:main",
+    "tune": "spacql.commands.tune:main",
+    "evaluate": "spacql.commands.evaluate:evaluate",
+    "theory": "spacql.theory.command:theory",
+    "bench worlds": "spacql.commands.bench:bench_worlds",
+    "bench update": "spacql.commands.bench_update:bench_update",
+}
+EPILOGUE = """
+Every command explains itself with --help. For example:
+
+  spacql demo
+  spacql data make spread-random --out spread-random-0
+  spacql train spacql --data spread-random --seeds 0 1 2 3 4
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit: 0 well, 1 as the command says, 2 for a mistake in its use."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    name = next((" ".join(words[:k]) for k in (2, 1) if " ".join(words[:k]) in COMMANDS), None)
+    if name is None:
+        sys.exit(_help(words))
+    function = _function(name)
+    rest = words[len(name.split()) :]
+    try:
+        if [*inspect.signature(function).parameters] == ["args"]:  # reads its own arguments
+            result = function(rest)
+        else:
+            import tyro
+
+            result = tyro.cli(function, prog=f"spacql {name}", args=rest)
+    except SpacqlError as error:
+        print(f"spacql: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("spacql: interrupted.", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output, such as head, has gone
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(result or 0)
+
+
+def _function(name: str):  # noqa: ANN202
+    module, function = COMMANDS[name].split(":")
+    return getattr(import_module(module), function)
+
+
+def _help(words: list[str]) -> int:
+    """List the commands. An unknown one is a mistake; asking for help, or nothing, is not."""
+    asked = [word for word in words if word not in ("-h", "--help")]
+    group = [name for name in COMMANDS if asked and name.split()[0] == asked[0]]
+    if asked == ["--version"]:
+        from spacql import __version__
+
+        print(__version__)
+        return 0
+    if asked and (not group or len(asked) > 1):
+        known = ", ".join(group or COMMANDS)
+        print(f"spacql: there is no command {' '.join(asked[:2])!r}. "
+              f"Commands: {known}.", file=sys.stderr)  # fmt: skip
+        return 2
+    print("usage: spacql COMMAND [OPTIONS]\n")
+    print("Offline multi-agent reinforcement learning by partial action replacement.\n")
+    width = max(map(len, COMMANDS)) + 2
+    for name in group or COMMANDS:
+        summary = (inspect.getdoc(_function(name)) or "").splitlines()[0]
+        print(f"  {name:<{width}}{summary}")
+    print(EPILOGUE.rstrip())
+    return 0

@@ -1,0 +1,40 @@
+"""Where named datasets are kept, so that each is made once."""
+
+import os
+from pathlib import Path
+
+from spacql.data import collect
+from spacql.data.dataset import Dataset
+from spacql.data.storage import load_dataset
+from spacql.errors import InputError
+
+
+def folder() -> Path:
+    """$SPACQL_CACHE, or `spacql` in the user's cache folder."""
+    if place := os.environ.get("SPACQL_CACHE"):
+        return Path(place)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spacql"
+
+
+def place(name: str, seed: int) -> Path:
+    return folder() / f"edition-{collect.EDITION}" / f"{name}-seed-{seed}"
+
+
+def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:
+    """The dataset in a folder, or the named one, which is made if the cache lacks it."""
+    if (Path(name_or_dir) / "dataset.json").is_file():
+        return load_dataset(name_or_dir)
+    name = str(name_or_dir)
+    if name not in collect.NAMES:
+        if os.sep in name or Path(name).exists():
+            raise InputError(f"{name} is no dataset folder: it holds no dataset.json. "
+                             "See `spacql data import --help` for logs in other formats.")  # fmt: skip
+        collect.parse(name)
+    path = place(name, seed)
+    if not (path / "dataset.json").is_file():
+        try:
+            collect.make_dataset(name, path, seed=seed, workers=os.cpu_count() or 1)
+        except InputError:
+            if not (path / "dataset.json").is_file():  # else another process was faster
+                raise
+    return load_dataset(path)
