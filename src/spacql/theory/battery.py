@@ -1,7 +1,7 @@
 """Every statement on many instances, and every failing reading on its witness.
 
 Instance number i of seed s is `random_instance(np.random.default_rng([s, i]))`, so that a violation
-can be looked at again.
+can be looked at again; the named Dec-MDPs have the numbers after the random ones.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -108,7 +108,7 @@ class Instance:
 
 
 def random_instance(rng: Rng) -> Instance:
-    """An instance of a random family and size: up to 4 agents, 6 states and 36 joint actions
+    """An instance of a random family and size: up to 4 agents, 6 states and 27 joint actions
     (named ones a little more)."""
     family = rng.choice(
         ["random", "departure", "formation", "lookout", "two worlds", "named"],
