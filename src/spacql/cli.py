@@ -6,7 +6,7 @@ chosen one is imported, and none imports JAX before it runs.
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from spacql.errors import SpacqlError
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(result or 0)
 
 
-def _function(name: str):  # noqa: ANN202
+def _function(name: str) -> Callable[..., int | None]:
     module, function = COMMANDS[name].split(":")
     return getattr(import_module(module), function)
 

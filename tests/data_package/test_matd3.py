@@ -59,9 +59,8 @@ def test_critic_target_is_reward_plus_discounted_smaller_value():
     config = replace(TINY, teams=((0, 1),), target_noise=0.0, learning_rate=0.0, batch=4)
     learner = matd3.init(jax.random.key(0), spec, config)
     key = jax.random.key(1)
-    batch = matd3.Transition(
-        *(jax.random.normal(k, (4, s)) for k, s in zip(jax.random.split(key, 4), (5, 2, 1, 5)))
-    )
+    keys = jax.random.split(key, 4)
+    batch = matd3.Transition(*map(jax.random.normal, keys, [(4, 5), (4, 2), (4, 1), (4, 5)]))
     after = matd3.update(learner, batch, key, spec, config)
     # Adam's first moment after one step is a tenth of the (clipped) gradient.
     moment = after.optimisers[1][0][1][0].mu[0].w3 / 0.1
@@ -100,7 +99,7 @@ class Target:
         return HostState(observations, np.zeros(0, np.float32), truncated=self.time == 5)
 
     def step(self, state, actions):
-        error = sum(float(abs(a - o)[0]) for a, o in zip(actions, state.observations))
+        error = sum(float(abs(a - o)[0]) for a, o in zip(actions, state.observations, strict=True))
         self.time += 1
         return self.seen(), np.full(2, -error, np.float32)
 
@@ -113,7 +112,7 @@ def test_learning_in_a_host_world_improves_the_return():
     config = replace(config, hidden=16, discount=0.0, reward_scale=1.0, learning_rate=3e-3)
     world = Target()
     parts = matd3.train_in_host_world(world, config, seed=0, report=1000)
-    (first, episodes), (last, _) = islice(parts, 2)
+    (_, episodes), (last, _) = islice(parts, 2)
     assert episodes[0].observations[0].shape == (1, 6, 1)
     key = jax.random.key(0)
     fresh = matd3.init(jax.random.key(5), world.spec, config)

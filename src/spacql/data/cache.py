@@ -27,8 +27,10 @@ def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:
     name = str(name_or_dir)
     if name not in collect.NAMES:
         if os.sep in name or Path(name).exists():
-            raise InputError(f"{name} is no dataset folder: it holds no dataset.json. "
-                             "See `spacql data import --help` for logs in other formats.")  # fmt: skip
+            raise InputError(
+                f"{name} is no dataset folder: it holds no dataset.json. "
+                "See `spacql data import --help` for logs in other formats."
+            )
         collect.parse(name)
     path = place(name, seed)
     if not (path / "dataset.json").is_file():

@@ -72,12 +72,12 @@ class Learner(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """Joint vectors: the agents' parts one after another."""
+    """Joint vectors: the agents' parts one after another. JAX arrays, or NumPy on the host."""
 
-    observation: Array  # (..., sum of observation sizes)
-    action: Array  # (..., sum of action sizes), in [-1, 1]
-    reward: Array  # (..., teams)
-    next_observation: Array
+    observation: Any  # (..., sum of observation sizes)
+    action: Any  # (..., sum of action sizes), in [-1, 1]
+    reward: Any  # (..., teams)
+    next_observation: Any
 
 
 def init(key: Array, spec: Spec, config: Config) -> Learner:
@@ -279,11 +279,11 @@ def _trajectories(
     """Joint arrays (episodes, T + 1, ...) with actions in [-1, 1], as the agents' own."""
     low, high = np.concatenate(spec.action_low), np.concatenate(spec.action_high)
     scaled = low + (action + 1) / 2 * (high - low)
-    part = (
-        lambda x, sizes: tuple(  # noqa: E731
-            np.ascontiguousarray(p, np.float32) for p in np.split(x, np.cumsum(sizes)[:-1], axis=-1)
-        )
-    )
+
+    def part(x: np.ndarray, sizes: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+        pieces = np.split(x, np.cumsum(sizes)[:-1], axis=-1)
+        return tuple(np.ascontiguousarray(piece, np.float32) for piece in pieces)
+
     return Trajectories(
         observations=part(observation, spec.observation_sizes),
         actions=part(scaled, spec.action_sizes),
@@ -346,8 +346,8 @@ def train_in_host_world(
         steps += 1
         if steps >= config.warmup and steps % config.worlds == 0:
             filled = min(steps, config.capacity)
-            rows = rng.integers(filled, size=(config.updates, config.batch))
-            batches = Transition(*(column[rows] for column in buffer))
+            sampled = rng.integers(filled, size=(config.updates, config.batch))
+            batches = Transition(*(column[sampled] for column in buffer))
             rounds += 1
             learner = _updates(spec, learner, batches, jax.random.fold_in(key, rounds), config)
             actors = _on_host(learner)

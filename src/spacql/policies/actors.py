@@ -5,6 +5,7 @@ safetensors and its other fields as JSON, by `spacql.policies.policy`; `KINDS` n
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import equinox as eqx
 import jax
@@ -110,7 +111,7 @@ def init_mlp(
     """
     sizes = (observation_size, *hidden, len(low))
     weights, biases = [], []
-    for layer, (inputs, outputs) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for layer, (inputs, outputs) in enumerate(pairwise(sizes)):
         key, weight_key, bias_key = jax.random.split(key, 3)
         bound = inputs**-0.5 * (0.1 if layer == len(sizes) - 2 else 1.0)
         weights.append(
