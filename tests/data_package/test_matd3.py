@@ -47,7 +47,7 @@ def test_episodes_are_whole_and_follow_the_world():
 def test_nothing_is_learned_before_the_warmup_and_actions_are_uniform():
     config = replace(TINY, warmup=1000)
     carry, lived = matd3.run(WORLD, matd3.start(WORLD, config, 0), config, 50)
-    assert carry.learner.count == 0
+    assert carry.learner.updates == 0
     actions = np.asarray(lived.transition.action)
     assert abs(actions.mean()) < 0.1
     assert abs(actions.std() - 3**-0.5) < 0.05

@@ -51,7 +51,7 @@ _CHEETAH = matd3.Config(
     action_cost=0.0,
 )
 RECIPES = {
-    "spread": Recipe(_PARTICLE, 250, 32, 531.0, 1000, 10_000),
+    "spread": Recipe(replace(_PARTICLE, iterations=50_000), 250, 32, 531.0, 1000, 10_000),
     "tag": Recipe(_PARTICLE, 250, 64, np.inf, 1000, 10_000),
     "world": Recipe(_PARTICLE, 250, 84, np.inf, 1000, 10_000),
     "halfcheetah": Recipe(_CHEETAH, 20_000, 48, 3600.0, 5, 100),

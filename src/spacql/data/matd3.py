@@ -68,7 +68,7 @@ class Learner(NamedTuple):
     online: Networks
     target: Networks
     optimisers: tuple[Any, Any]  # of the actors, of the critics
-    count: Array  # updates so far
+    updates: Array  # made so far
 
 
 class Transition(NamedTuple):
@@ -108,7 +108,7 @@ def init(key: Array, spec: Spec, config: Config) -> Learner:
             tuple(optimiser.init(a) for a in map(_trainable, actors)),
             tuple(optimiser.init(c) for c in critics),
         ),
-        count=jnp.zeros((), jnp.int32),
+        updates=jnp.zeros((), jnp.int32),
     )
     return jax.tree.map(jnp.copy, learner)  # no two leaves share a buffer: all can be donated
 
@@ -161,7 +161,7 @@ def update(learner: Learner, batch: Transition, key: Array, spec: Spec, config: 
         return tuple(new_actors), tuple(new_states)
 
     actors, actor_states = jax.lax.cond(
-        learner.count % config.delay == config.delay - 1,
+        learner.updates % config.delay == config.delay - 1,
         improve,
         lambda actors, states: (actors, states),
         learner.online.actors,
@@ -169,7 +169,7 @@ def update(learner: Learner, batch: Transition, key: Array, spec: Spec, config: 
     )
     online = Networks(actors, tuple(critics))
     target = optax.incremental_update(online, learner.target, config.target_rate)
-    return Learner(online, target, (actor_states, tuple(critic_states)), learner.count + 1)
+    return Learner(online, target, (actor_states, tuple(critic_states)), learner.updates + 1)
 
 
 def explore(
@@ -263,8 +263,8 @@ def episodes(lived: Lived, spec: Spec) -> Trajectories:
     """Whole episodes out of (iterations, worlds, ...), in the order in which they ended."""
 
     def cut(x: Array) -> np.ndarray:  # (episodes, horizon, ...)
-        x = np.asarray(x).reshape(-1, spec.horizon, *x.shape[1:]).swapaxes(1, 2)
-        return x.reshape(-1, *x.shape[2:])
+        episodes = np.asarray(x).reshape(-1, spec.horizon, *x.shape[1:]).swapaxes(1, 2)
+        return episodes.reshape(-1, *episodes.shape[2:])
 
     observation, action, _, after = map(cut, lived.transition)
     intended = cut(lived.intended)

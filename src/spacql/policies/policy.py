@@ -58,7 +58,7 @@ class Policy(eqx.Module):
                 f"Got {len(observations)} observations; this policy acts for "
                 f"{len(self.actors)} agents ({', '.join(self.agents)})."
             )
-        arrays = []
+        arrays: list[Any] = []
         for agent, actor, observation in zip(self.agents, self.actors, observations, strict=True):
             array = np.asarray(observation, np.float32)
             if array.ndim not in (1, 2) or array.shape[-1] != actor.observation_size:
@@ -77,7 +77,7 @@ class Policy(eqx.Module):
         from safetensors.numpy import save_file
 
         path = Path(path).with_suffix(".safetensors")
-        names = {kind: name for name, kind in KINDS.items()}
+        names: dict[Any, str] = {kind: name for name, kind in KINDS.items()}
         tensors: dict[str, np.ndarray] = {}
         described = []
         for number, actor in enumerate(self.actors):
@@ -143,7 +143,7 @@ def _call(policy: Policy, observations: tuple[Array, ...], key: Array) -> tuple[
 
 
 def _build(entry: Mapping[str, Any], number: int, tensors: Mapping[str, np.ndarray]) -> Any:
-    kind = KINDS[entry["kind"]]
+    kind: Any = KINDS[entry["kind"]]
     values: dict[str, Any] = {}
     for field in fields(kind):
         name = field.name
