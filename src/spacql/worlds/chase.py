@@ -6,6 +6,7 @@ constants. The last agent is the prey.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +38,8 @@ class Chase:
     touch: float  # reward of a predator's touch, and the prey's loss
     boundary: float  # how many times the boundary cost counts for the prey
     looks: tuple[str, ...]  # of the landmarks: obstacle, food or forest
+
+    extent: ClassVar[float] = 1.0  # agents start within this distance of the middle
 
     @cached_property
     def spec(self) -> Spec:
@@ -76,7 +79,7 @@ class Chase:
 
     def reset(self, key: Array) -> State:
         agents, landmarks = jax.random.split(key)
-        position = uniform_box(agents, N, 1.0)
+        position = uniform_box(agents, N, self.extent)
         return State(
             position, jnp.zeros_like(position), uniform_box(landmarks, len(self.looks), 0.9)
         )

@@ -107,7 +107,8 @@ def episode_runner(world: Any, policy: Policy, key: Array) -> Callable[[int], Tr
     observation_cuts = np.cumsum(spec.observation_sizes)[:-1]
     ends = np.cumsum(spec.action_sizes).tolist()
     parts = [slice(e - size, e) for size, e in zip(spec.action_sizes, ends, strict=True)]
-    leaves, structure = jax.tree.flatten(jax.tree.map(jnp.asarray, policy))
+    # The name is left out: another name is no reason to compile again.
+    leaves, structure = jax.tree.flatten(jax.tree.map(jnp.asarray, Policy(policy.actors)))
     act = _actor(structure, tuple(observation_cuts.tolist()))
 
     def episode(number: int) -> Trajectories:

@@ -48,11 +48,17 @@ class Spread:
         n = self.n
         return Bodies((SIZE,) * n, (5.0,) * n, (np.inf,) * n, (0.05,) * n, (False,) * n)
 
+    @property
+    def extent(self) -> float:
+        """Everything starts within this distance of the middle, in each coordinate."""
+        return 1.0 if self.n <= 3 else 2.0
+
     def reset(self, key: Array) -> State:
-        extent = 1.0 if self.n <= 3 else 2.0
         agents, landmarks = jax.random.split(key)
-        position = uniform_box(agents, self.n, extent)
-        return State(position, jnp.zeros_like(position), uniform_box(landmarks, self.n, extent))
+        position = uniform_box(agents, self.n, self.extent)
+        return State(
+            position, jnp.zeros_like(position), uniform_box(landmarks, self.n, self.extent)
+        )
 
     def step(self, state: State, actions: Array) -> tuple[State, Array]:
         state = advance(self.bodies, state, joint_action(self.spec, state, actions))

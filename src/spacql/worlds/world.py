@@ -78,6 +78,10 @@ class Hunt(eqx.Module):
         return self.chase.looks
 
     @property
+    def extent(self) -> float:
+        return self.chase.extent
+
+    @property
     def bodies(self) -> Any:
         return self.chase.bodies
 
