@@ -20,6 +20,7 @@ COMMANDS = {
     "data export": "spacql.commands.data:data_export",
     "data fetch": "spacql.commands.data:data_fetch",
     "data behaviours": "spacql.commands.make:data_behaviours",
+    "data table": "spacql.commands.table:data_table",
     "train": "spacql.commands.train:main",
     "tune": "spacql.commands.tune:main",
     "evaluate": "spacql.commands.evaluate:evaluate",

@@ -12,7 +12,7 @@ from spacql.data.storage import DatasetWriter
 from spacql.errors import InputError
 from spacql.policies import uniform
 from spacql.progress import Advance, progress
-from spacql.worlds import TASKS, Trajectories, episode_chunks, is_jax, make
+from spacql.worlds import TASKS, Trajectories, episode_chunks, make
 
 QUALITIES = ("random", "medium-replay", "medium", "expert")
 NAMES = tuple(f"{task}-{quality}" for task in TASKS for quality in QUALITIES)
@@ -46,8 +46,17 @@ def make_dataset(
     if transitions is not None and transitions < horizon:
         raise InputError(f"{name} needs at least one episode of {horizon} transitions, "
                          f"not {transitions}.")  # fmt: skip
-    size = transitions or (REPLAY_SIZE[task] if quality == "medium-replay" else SIZE)
-    episodes = -(-size // horizon)
+    episodes = -(-(transitions or SIZE) // horizon)
+    if quality == "medium-replay":
+        lived = _lived(task, world, seed, record)
+        episodes = -(-(transitions or REPLAY_SIZE[task]) // horizon)
+        if transitions is None:
+            episodes = min(episodes, lived)  # some behaviours were medium sooner
+        if episodes > lived:
+            raise InputError(
+                f"{name} with seed {seed} has {lived * horizon} transitions: by then the behaviour "
+                f"was medium. Ask for at most that many with --transitions."
+            )
     info = {
         "name": name,
         "seed": seed,
@@ -84,13 +93,7 @@ def _replay(
     """What the behaviour lived until it was medium, thinned evenly to the size asked for."""
     recipe = behaviours.RECIPES[task]
     snapshots = record["seeds"][seed]["medium"]["snapshot"]
-    steps = recipe.snapshot * (recipe.config.worlds if is_jax(world) else 1)
-    lived = snapshots * steps // world.spec.horizon
-    if episodes > lived:
-        raise InputError(
-            f"{task}-medium-replay with seed {seed} has {lived * world.spec.horizon} transitions: "
-            f"the behaviour was medium by then. Ask for at most that many with --transitions."
-        )
+    lived = _lived(task, world, seed, record)
     kept = np.floor((np.arange(episodes) + 0.5) * lived / episodes).astype(int)
     before = 0
     for number, (_, parts) in enumerate(behaviours.training(world, recipe, seed), start=1):
@@ -102,6 +105,11 @@ def _replay(
         advance(episodes / snapshots)
         if number == snapshots:
             return
+
+
+def _lived(task: str, world: Any, seed: int, record: Any) -> int:
+    """Episodes of the behaviour's training until it was medium."""
+    return record["seeds"][seed]["medium"]["steps"] // world.spec.horizon
 
 
 def _describe(task: str, quality: str, seed: int, record: Any) -> dict[str, Any]:

@@ -1,0 +1,100 @@
+"""`spacql data table`."""
+
+from pathlib import Path
+from typing import Any
+
+
+def data_table(
+    tasks: tuple[str, ...] = ("spread", "tag", "world", "halfcheetah"),
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4),
+    transitions: int | None = None,
+    results: Path = Path("results/data.json"),
+    json: bool = False,
+) -> None:
+    """Make every dataset in a temporary folder, measure it, and print the table of them all.
+
+    What was measured before is read from the results file and not made again.
+
+    Example: spacql data table --tasks spread tag
+
+    Args:
+        tasks: Which tasks.
+        seeds: Which dataset seeds.
+        transitions: Fewer than published, for a quick look (not for medium-replay).
+        results: Where measurements are kept.
+        json: Print JSON instead of Markdown.
+    """
+    import os
+    import tempfile
+    from json import dumps
+
+    from spacql.data import collect, load_dataset
+    from spacql.files import read_json, write_json
+
+    kept: dict[str, Any] = read_json(results) if results.exists() else {}
+    chosen = [name for name in collect.NAMES if collect.parse(name)[0] in tasks]
+    for name in chosen:
+        for seed in seeds:
+            size = None if name.endswith("replay") else transitions
+            label = f"{name}/{seed}" + (f"/{size}" if size else "")
+            if label in kept:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "dataset"
+                workers = os.cpu_count() or 1
+                collect.make_dataset(name, path, seed=seed, transitions=size, workers=workers)
+                kept[label] = _measure(load_dataset(path))
+            write_json(results, kept)
+    if json:
+        print(dumps({k: v for k, v in kept.items() if k.split("/")[0] in chosen}, indent=1))
+    else:
+        print(_markdown(chosen, seeds, kept))
+
+
+def _measure(dataset: Any) -> dict[str, Any]:
+    returns = dataset.returns.mean(axis=1)
+    reference = dataset.info["reference"]
+    span = reference["expert"] - reference["random"]
+    return {
+        "transitions": dataset.n_transitions,
+        "return": float(returns.mean()),
+        "std": float(returns.std()),
+        "score": float(100 * (returns.mean() - reference["random"]) / span),
+        "identity": dataset.identity,
+    }
+
+
+def _markdown(chosen: list[str], seeds: tuple[int, ...], kept: dict[str, Any]) -> str:
+    from importlib.resources import files
+
+    import numpy as np
+
+    from spacql.files import read_json
+
+    published = read_json(str(files("spacql") / "assets" / "published-data.json"))
+    lines = [
+        "| dataset | seeds | transitions | return | score (range) | published return |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name in chosen:
+        rows = [
+            v for k, v in kept.items() if k.split("/")[0] == name and int(k.split("/")[1]) in seeds
+        ]
+        if not rows:
+            continue
+        column = {
+            field: np.array([row[field] for row in rows])
+            for field in rows[0]
+            if field != "identity"
+        }
+        task, _, quality = name.partition("-")
+        mean, std, size = published[task][quality]
+        sizes = sorted({int(x) for x in column["transitions"]})
+        span = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+        lines.append(
+            f"| {name} | {len(rows)} | {span} | {column['return'].mean():.1f} ± "
+            f"{np.sqrt((column['std'] ** 2).mean()):.1f} | {column['score'].mean():.1f} "
+            f"({column['score'].min():.1f} to {column['score'].max():.1f}) | "
+            f"{mean} ± {std} ({size:,}) |"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,114 @@
+"""The named datasets, few transitions of each."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spacql.data import behaviours, cache, collect, load_dataset
+from spacql.errors import InputError
+
+PARTICLE = [name for name in collect.NAMES if not name.startswith("halfcheetah")]
+
+
+def fingerprint(folder: Path) -> dict[str, str]:
+    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.iterdir()}
+
+
+def test_there_are_sixteen_names():
+    assert len(set(collect.NAMES)) == 16
+
+
+@pytest.mark.parametrize("name", [n for n in PARTICLE if not n.endswith("replay")])
+def test_a_particle_dataset_has_the_size_and_provenance_asked_for(name, tmp_path):
+    collect.make_dataset(name, tmp_path / "d", seed=1, transitions=2500)
+    dataset = load_dataset(tmp_path / "d", verify=True)
+    task = name.split("-")[0]
+    assert dataset.n_transitions == 2500
+    assert len(dataset.target_rows()) == 2500  # the final action is known everywhere
+    assert dataset.spec.task == task
+    assert dataset.info["seed"] == 1
+    assert dataset.info["reference"]["expert"] == behaviours.record(task)["expert"]
+    assert dataset.spec.prey == ("" if task == "spread" else f"{task}-prey")
+
+
+def test_the_same_command_gives_the_same_bytes_and_another_seed_other_ones(tmp_path):
+    for folder, seed in (("a", 0), ("b", 0), ("c", 1)):
+        collect.make_dataset("spread-medium", tmp_path / folder, seed=seed, transitions=500)
+    a, b, c = (fingerprint(tmp_path / folder) for folder in "abc")
+    assert a == b
+    assert a["actions.npy"] != c["actions.npy"]
+
+
+@pytest.mark.parametrize("task", ["spread", "tag", "world"])
+def test_better_qualities_have_higher_returns(task, tmp_path):
+    returns = []
+    for quality in ("random", "medium", "expert"):
+        collect.make_dataset(f"{task}-{quality}", tmp_path / quality, transitions=10_000)
+        returns.append(load_dataset(tmp_path / quality).returns.mean())
+    assert returns[0] < returns[1] < returns[2]
+
+
+@pytest.mark.parametrize("task", ["spread", "tag", "world"])
+def test_shipped_behaviours_are_at_their_levels(task):
+    record, recipe = behaviours.record(task), behaviours.RECIPES[task]
+    for entry in record["seeds"]:
+        assert abs(entry["medium"]["score"] - recipe.medium) <= behaviours.TOLERANCE
+
+
+def test_every_spread_expert_reaches_the_published_return():
+    assert all(s["expert"]["return"] >= 517 for s in behaviours.record("spread")["seeds"])
+
+
+def test_a_replay_is_the_beginning_of_a_training_and_improves(tmp_path, monkeypatch):
+    record = behaviours.record("spread")
+    record["seeds"][0]["medium"] |= {"snapshot": 2, "steps": 16_000}
+    monkeypatch.setattr(behaviours, "record", lambda task: record)
+    collect.make_dataset("spread-medium-replay", tmp_path / "d", transitions=8000)
+    collect.make_dataset("spread-medium-replay", tmp_path / "e", transitions=8000)
+    dataset = load_dataset(tmp_path / "d")
+    assert fingerprint(tmp_path / "d") == fingerprint(tmp_path / "e")
+    assert dataset.n_transitions == 8000
+    # It begins with uniform actions and goes on with those of a policy.
+    first, last = np.split(dataset.joint_actions, 2)
+    assert abs(first[: 26 * 20].std() - 3**-0.5) < 0.03
+    assert abs(last.std() - 3**-0.5) > 0.03
+
+
+def test_more_replay_than_was_lived_is_refused_and_leaves_nothing(tmp_path):
+    with pytest.raises(InputError, match="was medium"):
+        collect.make_dataset("spread-medium-replay", tmp_path / "d", transitions=10**8)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("seed", [-1, 5])
+def test_seeds_without_a_behaviour_are_refused(seed, tmp_path):
+    with pytest.raises(InputError, match="0 to 4"):
+        collect.make_dataset("spread-random", tmp_path / "d", seed=seed)
+
+
+def test_the_cache_makes_a_dataset_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path))
+    monkeypatch.setattr(collect, "SIZE", 500)
+    first = cache.resolve("spread-random", seed=2)
+    made = cache.place("spread-random", 2).stat().st_mtime_ns
+    second = cache.resolve("spread-random", seed=2)
+    assert first.identity == second.identity
+    assert cache.place("spread-random", 2).stat().st_mtime_ns == made
+    assert cache.resolve(cache.place("spread-random", 2)).identity == first.identity
+
+
+def test_a_misspelt_name_and_a_wrong_folder_get_different_sentences(tmp_path):
+    with pytest.raises(InputError, match="There is no dataset 'spread-rnd'"):
+        cache.resolve("spread-rnd")
+    with pytest.raises(InputError, match="no dataset folder"):
+        cache.resolve(tmp_path)
+
+
+@pytest.mark.slow
+def test_halfcheetah_data_has_the_global_state(tmp_path):
+    collect.make_dataset("halfcheetah-medium", tmp_path / "d", transitions=2000, workers=2)
+    dataset = load_dataset(tmp_path / "d")
+    assert dataset.states.shape == (2002, 17)
+    assert dataset.returns.mean() > 500
