@@ -33,7 +33,8 @@ from spacql.data.dataset import Dataset
 ROWS = 80_000  # at most so many transitions are looked at
 CELL = 16  # rows in a cell
 GROUPS = 8  # groups of like states, for the largest value
-WIDTH, STEPS, BATCH, RATE = 128, 1500, 512, 2e-3
+WIDTH, BATCH, RATE = 128, 512, 2e-3
+EPOCHS, LEAST_STEPS = 15, 700  # of training
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,12 @@ def from_samples(
         largest=max(0.0, *(value - 1.96 * deviation for value, deviation in groups)),
         pairwise=_pairwise(unit, agent_of),
         explained=tuple(
-            float(1 - left[:, agent_of == i].var() / max(actions[:, agent_of == i].var(), 1e-9))
+            max(
+                0.0,
+                float(
+                    1 - left[:, agent_of == i].var() / max(actions[:, agent_of == i].var(), 1e-9)
+                ),
+            )
             for i in range(len(sizes))
         ),
         rows=len(mixed),
@@ -191,7 +197,8 @@ def _fit(key: Array, inputs: np.ndarray, targets: np.ndarray, loss: Any) -> Any:
 
 @jax.jit(static_argnames="loss")
 def _train(key: Array, parameters: Any, inputs: Array, targets: Array, loss: Any) -> Any:
-    optimiser = optax.adamw(optax.cosine_decay_schedule(RATE, STEPS), weight_decay=1e-3)
+    count = max(LEAST_STEPS, EPOCHS * len(inputs) // BATCH)
+    optimiser = optax.adamw(optax.cosine_decay_schedule(RATE, count), weight_decay=1e-3)
 
     def step(carry: Any, key: Array) -> tuple[Any, None]:
         parameters, state = carry
@@ -201,7 +208,7 @@ def _train(key: Array, parameters: Any, inputs: Array, targets: Array, loss: Any
         return (optax.apply_updates(parameters, updates), state), None
 
     (parameters, _), _ = jax.lax.scan(
-        step, (parameters, optimiser.init(parameters)), jax.random.split(key, STEPS)
+        step, (parameters, optimiser.init(parameters)), jax.random.split(key, count)
     )
     return parameters
 
