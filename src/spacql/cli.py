@@ -21,6 +21,7 @@ COMMANDS = {
     "data fetch": "spacql.commands.data:data_fetch",
     "data behaviours": "spacql.commands.make:data_behaviours",
     "data table": "spacql.commands.table:data_table",
+    "data curves": "spacql.commands.table:data_curves",
     "train": "spacql.commands.train:main",
     "tune": "spacql.commands.tune:main",
     "evaluate": "spacql.commands.evaluate:evaluate",

@@ -98,3 +98,41 @@ def _markdown(chosen: list[str], seeds: tuple[int, ...], kept: dict[str, Any]) -
             f"{mean} ± {std} ({size:,}) |"
         )
     return "\n".join(lines)
+
+
+def data_curves(out: Path = Path("behaviours.png")) -> None:
+    """Draw how the shipped behaviours were trained, and which snapshots were chosen.
+
+    Example: spacql data curves --out behaviours.png
+
+    Args:
+        out: The picture, PNG or SVG.
+    """
+    from matplotlib.figure import Figure
+
+    from spacql.data import behaviours
+    from spacql.files import new_file
+
+    figure = Figure(figsize=(9, 5.6), layout="constrained")
+    axes = figure.subplots(2, 2).ravel()
+    for axis, task in zip(axes, behaviours.RECIPES, strict=True):
+        record = behaviours.record(task)
+        axis.axhline(record["random"]["return"], color="0.5", linestyle=":", linewidth=1)
+        axis.axhline(record["expert"], color="0.5", linestyle="--", linewidth=1)
+        for entry in record["seeds"]:
+            steps, returns = zip(*entry["curve"], strict=True)
+            axis.plot([s / 1000 for s in steps], returns, color="#0072B2", alpha=0.45)
+            for level, colour, marker in (("medium", "#E69F00", "o"), ("expert", "#009E73", "s")):
+                at = entry[level]
+                axis.plot(at["steps"] / 1000, at["return"], marker, color=colour, zorder=3)
+        axis.set(title=task, xlabel="thousand steps", ylabel="return of the behaviour")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].plot([], [], "o", color="#E69F00", label="medium")
+    axes[0].plot([], [], "s", color="#009E73", label="expert")
+    axes[0].plot([], [], color="#0072B2", alpha=0.45, label="one training")
+    axes[0].plot([], [], "--", color="0.5", label="score 100")
+    axes[0].plot([], [], ":", color="0.5", label="score 0")
+    axes[0].legend(frameon=False, fontsize=8)
+    with new_file(out) as temporary:
+        figure.savefig(temporary, dpi=150)
+    print(f"Wrote {out}")
