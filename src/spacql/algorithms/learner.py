@@ -1,0 +1,273 @@
+"""What the conservative algorithms share: their state, the actors' step, and the round.
+
+A round is `updates` critic updates, each on a batch of its own, then one step of all actors on the
+last batch, then one step of all target networks. The algorithms differ in the critic update alone.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from spacql.algorithms import penalties
+from spacql.algorithms.behaviour import init_behaviour, lambda_weights, negative_log_likelihood
+from spacql.algorithms.critics import (
+    Critic,
+    ensemble_gradient,
+    first_layer,
+    init_critics,
+    q_of_agent,
+)
+from spacql.algorithms.penalties import Alternatives, conservative_loss
+from spacql.algorithms.replacement import effective_agents
+from spacql.algorithms.transitions import (
+    Scale,
+    Transitions,
+    action_mask,
+    pad,
+    raw_q,
+    scale_of,
+    transitions,
+)
+from spacql.data import Batch
+from spacql.data.dataset import Statistics
+from spacql.policies import MLP, Policy, init_mlp
+from spacql.spec import Spec
+
+Metrics = dict[str, Array]
+
+
+class State(eqx.Module):
+    """Everything that training changes, and the statistics it stands on."""
+
+    actors: tuple[MLP, ...]
+    target_actors: tuple[MLP, ...]
+    critics: Critic  # every array with a leading axis J
+    target_critics: Critic
+    behaviour: tuple[MLP, ...] | None  # mu_i, where lambda_i needs it
+    actor_optimiser: Any
+    critic_optimiser: Any
+    behaviour_optimiser: Any
+    scale: Scale
+    spec: Spec = eqx.field(static=True)
+
+
+def init_state(key: Array, spec: Spec, config: Any, statistics: Statistics) -> State:
+    """Fresh networks; the targets begin as copies."""
+    scale = scale_of(spec, statistics)
+    actor_key, critic_key, behaviour_key = jax.random.split(key, 3)
+    actors = tuple(
+        init_mlp(
+            key, size, low, high, hidden=config.hidden, mean=jnp.asarray(mean), std=jnp.asarray(std)
+        )
+        for key, size, low, high, mean, std in zip(
+            jax.random.split(actor_key, spec.n_agents),
+            spec.observation_sizes,
+            spec.action_low,
+            spec.action_high,
+            statistics.observation_mean,
+            statistics.observation_std,
+            strict=True,
+        )
+    )
+    critics = init_critics(
+        critic_key,
+        config.critics,
+        scale.state_mean.shape[0],
+        spec.n_agents,
+        max(spec.action_sizes),
+        config.hidden,
+    )
+    behaviour = None
+    if getattr(config, "penalty_weights", "uniform") == "divergence":
+        behaviour = init_behaviour(behaviour_key, actors, config.hidden)
+    begin = optimiser(config).init
+    return State(
+        actors=actors,
+        target_actors=actors,
+        critics=critics,
+        target_critics=critics,
+        behaviour=behaviour,
+        actor_optimiser=tuple(begin(trained(actor)) for actor in actors),
+        critic_optimiser=jax.vmap(begin)(critics),
+        behaviour_optimiser=behaviour and tuple(begin(trained(mu)) for mu in behaviour),
+        scale=scale,
+        spec=spec,
+    )
+
+
+def optimiser(config: Any) -> optax.GradientTransformation:
+    """Adam after clipping; used for each network by itself."""
+    return optax.chain(
+        optax.clip_by_global_norm(config.gradient_clip), optax.adam(config.learning_rate)
+    )
+
+
+def trained(actor: MLP) -> Any:
+    """The part of an actor that learns: all but its input statistics."""
+    return actor.weights, actor.biases
+
+
+def policy_of(state: State, name: str) -> Policy:
+    return Policy(state.actors, name=name, agents=state.spec.agents)
+
+
+def act(spec: Spec, actors: tuple[MLP, ...], observations: tuple[Array, ...]) -> Array:
+    """All agents' actions in [-1, 1], (B, n, d)."""
+    return pad(spec, [actor.squashed(o) for actor, o in zip(actors, observations, strict=True)])
+
+
+def next_actions(key: Array, state: State, t: Transitions, config: Any) -> Array:
+    """The target policies' actions at s', with noise, (B, n, d)."""
+    a = act(state.spec, state.target_actors, t.next_observations)
+    return jnp.clip(
+        a + config.target_noise * action_mask(state.spec) * jax.random.normal(key, a.shape), -1, 1
+    )
+
+
+def one_agent_at_a_time(key: Array, state: State, t: Transitions, config: Any) -> Alternatives:
+    """The penalty's alternatives Q(s, x, a_-i), with weights lambda_i."""
+    pi = act(state.spec, state.actors, t.observations)
+    next_pi = act(state.spec, state.actors, t.next_observations)
+    lambda_i = lambda_weights(
+        state.spec, state.behaviour, t.observations, pi, config.tau, config.sample_noise
+    )
+    return penalties.individual(key, state.spec, t.a, pi, next_pi, lambda_i, config)
+
+
+def all_agents_at_once(key: Array, state: State, t: Transitions, config: Any) -> Alternatives:
+    """The penalty's alternatives Q(s, x) with joint actions x."""
+    pi = act(state.spec, state.actors, t.observations)
+    next_pi = act(state.spec, state.actors, t.next_observations)
+    return penalties.joint(key, state.spec, t.a, pi, next_pi, config)
+
+
+def improve_critics(
+    state: State, t: Transitions, y: Array, alternatives: Alternatives, config: Any
+) -> tuple[State, Metrics]:
+    """One step of every critic on (Q - Y)^2 + xi_c."""
+
+    def loss(critic: Critic, z: Array, group: Any) -> Any:
+        return conservative_loss(critic, z, group, config.alpha, config.penalty)
+
+    groups = (y.reshape(alternatives.weight.shape[:2]), alternatives)
+    slopes, metrics = ensemble_gradient(loss, state.critics, t.s, t.a, groups)
+    steps, memory = jax.vmap(optimiser(config).update)(slopes, state.critic_optimiser)
+    metrics = {
+        "td_error": jnp.sqrt(jnp.mean(metrics["td"])) * state.scale.reward_std,
+        "penalty": jnp.mean(metrics["penalty"]) * state.scale.reward_std,
+        "q_data": raw_q(state.scale, jnp.mean(metrics["q_data"]), config.discount),
+        "critic_gradient": jnp.mean(jax.vmap(optax.global_norm)(slopes)),
+    }
+    critics = optax.apply_updates(state.critics, steps)
+    return eqx.tree_at(lambda s: (s.critics, s.critic_optimiser), state, (critics, memory)), metrics
+
+
+def target_metrics(state: State, u_k: Array, w_k: Array, sets: Array) -> Metrics:
+    """How uncertain the target is about each replaced set, and what it makes of that."""
+    return {
+        "u": jnp.mean(u_k, axis=0) * state.scale.reward_std,  # (K,)
+        "w": jnp.mean(w_k, axis=0),
+        "k_eff": effective_agents(w_k, sets),
+    }
+
+
+def improve_actors(state: State, t: Transitions, config: Any) -> tuple[State, Metrics]:
+    """Each actor climbs the first critic at (s, pi_i(o_i), a_-i), the others as logged."""
+    first = jax.tree.map(lambda x: x[0], state.critics)
+    z = first_layer(first, t.s, t.a)  # the same for all agents
+
+    def loss(weights: Any) -> Any:
+        actors = with_weights(state.actors, weights)
+        pi = act(state.spec, actors, t.observations)
+        values = [q_of_agent(first, z, t.a, i, pi[:, i, None]) for i in range(state.spec.n_agents)]
+        # A sum over agents: every actor's gradient is that of its own objective.
+        cost = config.action_cost * jnp.sum(jnp.mean(pi**2, axis=(0, 2)))
+        q = jnp.stack([jnp.mean(value) for value in values])
+        return cost - jnp.sum(q), jnp.mean(q)
+
+    weights = tuple(trained(actor) for actor in state.actors)
+    slopes, q = jax.grad(loss, has_aux=True)(weights)
+    weights, memory = step_each(weights, slopes, state.actor_optimiser, config)
+    metrics = {
+        "q_policy": raw_q(state.scale, q, config.discount),
+        "actor_gradient": jnp.mean(jnp.stack([optax.global_norm(slope) for slope in slopes])),
+    }
+    actors = with_weights(state.actors, weights)
+    return eqx.tree_at(lambda s: (s.actors, s.actor_optimiser), state, (actors, memory)), metrics
+
+
+def improve_behaviour(state: State, t: Transitions, config: Any) -> tuple[State, Metrics]:
+    """One maximum-likelihood step of every mu_i."""
+    if state.behaviour is None:
+        return state, {}
+    networks, sizes = state.behaviour, state.spec.action_sizes
+
+    def loss(weights: Any) -> Array:
+        agents = zip(with_weights(networks, weights), t.observations, sizes, strict=True)
+        return sum(  # type: ignore[return-value]
+            negative_log_likelihood(network, o, t.a[:, i, :size])
+            for i, (network, o, size) in enumerate(agents)
+        )
+
+    weights = tuple(trained(network) for network in networks)
+    value, slopes = jax.value_and_grad(loss)(weights)
+    weights, memory = step_each(weights, slopes, state.behaviour_optimiser, config)
+    where = lambda s: (s.behaviour, s.behaviour_optimiser)  # noqa: E731
+    state = eqx.tree_at(where, state, (with_weights(networks, weights), memory))
+    return state, {"behaviour_loss": value}
+
+
+def with_weights(actors: tuple[MLP, ...], weights: Any) -> tuple[MLP, ...]:
+    return tuple(eqx.tree_at(trained, a, w) for a, w in zip(actors, weights, strict=True))
+
+
+def step_each(weights: Any, slopes: Any, memory: Any, config: Any) -> tuple[Any, Any]:
+    """One optimiser step for each network by itself."""
+    steps = [optimiser(config).update(slope, m) for slope, m in zip(slopes, memory, strict=True)]
+    moved = tuple(
+        optax.apply_updates(weight, step) for weight, (step, _) in zip(weights, steps, strict=True)
+    )
+    return moved, tuple(m for _, m in steps)
+
+
+def follow(target: Any, online: Any, rate: float) -> Any:
+    """Target networks move towards the online ones."""
+    return jax.tree.map(lambda old, new: old + rate * (new - old), target, online)
+
+
+def train_round(
+    target: Callable[[Array, State, Transitions, Any], tuple[Array, Metrics]],
+    alternatives: Callable[[Array, State, Transitions, Any], Alternatives],
+    state: State,
+    batch: Batch,
+    key: Array,
+    config: Any,
+) -> tuple[State, Metrics]:
+    """One round with the algorithm's two choices. `batch` has leading axes (updates, B)."""
+    t = transitions(state.spec, state.scale, batch)
+
+    def critic_update(state: State, inputs: tuple[Array, Transitions]) -> tuple[State, Metrics]:
+        key, t = inputs
+        target_key, penalty_key = jax.random.split(key)
+        y, metrics = target(target_key, state, t, config)
+        instead = alternatives(penalty_key, state, t, config)
+        state, of_critics = improve_critics(state, t, y, instead, config)
+        return state, metrics | of_critics
+
+    keys = jax.random.split(key, config.updates)
+    state, metrics = jax.lax.scan(critic_update, state, (keys, t))
+    metrics = {name: jnp.mean(values, axis=0) for name, values in metrics.items()}
+    last = jax.tree.map(lambda x: x[-1], t)
+    state, of_behaviour = improve_behaviour(state, last, config)
+    state, of_actors = improve_actors(state, last, config)
+    targets = (
+        follow(state.target_critics, state.critics, config.target_rate),
+        follow(state.target_actors, state.actors, config.target_rate),
+    )
+    state = eqx.tree_at(lambda s: (s.target_critics, s.target_actors), state, targets)
+    return state, metrics | of_behaviour | of_actors

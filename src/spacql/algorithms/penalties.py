@@ -1,0 +1,132 @@
+"""The conservative penalty: push Q down at actions outside the data, and up at the logged ones.
+
+    xi_c = alpha * sum_i lambda_i (soft_i(s) - Q(s, a)),      sum_i lambda_i = 1
+
+where soft_i is one number for the actions that agent i might take instead, the others acting as
+logged. Two forms of it:
+
+    "log-sum-exp"   log E_x [exp Q(s, x, a_-i) / p(x)] over sampled actions x, whose density p is
+                    relative to the uniform one: the log of the mean of exp Q over all actions
+    "policy"        Q(s, pi_i(o_i), a_-i), the paper's expectation over the policy's own action
+
+The sum over agents is computed in full, or for one agent a transition: agents take turns over the
+groups of a batch from a random start. Rows of a batch are independent draws, so this has the same
+expectation as the full sum, at 1/n of the cost.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from spacql.algorithms.critics import (
+    Critic,
+    group_size,
+    in_groups,
+    q_of_agent,
+)
+from spacql.algorithms.transitions import action_mask
+from spacql.spec import Spec
+
+Form = Literal["log-sum-exp", "policy"]
+Agents = Literal["one", "all"]
+Weights = Literal["uniform", "divergence"]
+
+
+class Alternatives(NamedTuple):
+    """N actions that might be taken instead of the logged one, in G groups of g transitions."""
+
+    agents: Array  # (G, m) whose action is replaced: all n, or one
+    a: Array  # (G, g, n, d) the logged joint action
+    x: Array  # (G, g, m, N, d)
+    log_density: Array  # (G, g, m, N) log p(x), relative to uniform actions
+    weight: Array  # (G, g, m) lambda_i, times n if the agents take turns
+
+
+def soft(form: Form, q: Array, log_density: Array) -> Array:
+    """One number for the alternatives' values q (..., N)."""
+    if form == "policy":
+        return jnp.mean(q, axis=-1)
+    return jax.nn.logsumexp(q - log_density, axis=-1) - jnp.log(q.shape[-1])
+
+
+def conservative_loss(critic: Critic, z: Array, group: Any, alpha: float, form: Form) -> Any:
+    """Mean of (Q - Y)^2 + xi_c over one group of g transitions, for one critic.
+
+    z (g, H) is the critic's first layer at (s, a); the group is Y (g,) and `Alternatives`.
+    The logged action is evaluated as one more alternative of the first agent.
+    """
+    y, (agents, a, x, log_density, weight) = group
+    first = jnp.concatenate([a[:, agents[0]][:, None], x[:, 0]], axis=1)  # (g, 1 + N, d)
+    q_first = q_of_agent(critic, z, a, agents[0], first)
+    others = [q_of_agent(critic, z, a, agents[j], x[:, j]) for j in range(1, x.shape[1])]
+    q, q_x = q_first[:, 0], jnp.stack([q_first[:, 1:], *others], axis=1)  # (g,), (g, m, N)
+    gap = jnp.sum(weight * (soft(form, q_x, log_density) - q[:, None]), axis=1)
+    td, penalty = jnp.mean((q - y) ** 2), jnp.mean(gap)
+    return td + alpha * penalty, {"td": td, "penalty": penalty, "q_data": jnp.mean(q)}
+
+
+def individual(
+    key: Array, spec: Spec, a: Array, pi: Array, next_pi: Array, lambda_i: Array, config: Any
+) -> Alternatives:
+    """One agent at a time, the others as logged in a.
+
+    a, and the policies' actions pi at s and next_pi at s', are (B, n, d), lambda_i (B, n).
+    """
+    batch, n, _ = pi.shape
+    one = config.penalty_agents == "one"
+    # With turns, groups are small enough for every agent to get one, if the batch allows it.
+    size = group_size(batch, 1 + choices(config), most=max(1, batch // n) if one else batch)
+    turn_key, sample_key = jax.random.split(key)
+    if one:
+        start = jax.random.randint(turn_key, (), 0, n)
+        agents = ((start + jnp.arange(batch // size)) % n)[:, None]  # (G, 1)
+    else:
+        agents = jnp.broadcast_to(jnp.arange(n), (batch // size, n))
+    # One-hot products instead of gathers: (G, m, n) with (G, g, n, ...).
+    chosen = jax.nn.one_hot(agents, n)
+    pick = lambda x: jnp.einsum("Gmn,Ggn...->Ggm...", chosen, in_groups(x, size))  # noqa: E731
+    x, log_density = sample(sample_key, pick(pi), pick(next_pi), chosen @ action_mask(spec), config)
+    weight = pick(lambda_i) * (n / agents.shape[1])
+    return Alternatives(agents, in_groups(a, size), x, log_density, weight)
+
+
+def joint(key: Array, spec: Spec, a: Array, pi: Array, next_pi: Array, config: Any) -> Alternatives:
+    """All agents at once: the penalty of a team that counts as one agent with all actions."""
+    batch, n, d = pi.shape
+    size = group_size(batch, 1 + choices(config), most=batch)
+    team = lambda x: in_groups(x.reshape(batch, 1, n * d), size)  # noqa: E731
+    mask = jnp.broadcast_to(action_mask(spec).reshape(1, n * d), (batch // size, 1, n * d))
+    x, log_density = sample(key, team(pi), team(next_pi), mask, config)
+    agents = jnp.zeros((batch // size, 1), int)
+    return Alternatives(agents, team(a), x, log_density, jnp.ones((batch // size, size, 1)))
+
+
+def choices(config: Any) -> int:
+    """N, the number of alternatives."""
+    return 1 if config.penalty == "policy" else config.samples + 2 * config.policy_samples
+
+
+def sample(key: Array, pi: Array, next_pi: Array, mask: Array, config: Any) -> tuple[Array, Array]:
+    """Alternatives x (G, g, m, N, d) and log p(x) (G, g, m, N).
+
+    pi, next_pi (G, g, m, d) are the policies' actions at s and s', mask (G, m, d) says which
+    coordinates are real. Uniform actions, and if `policy_samples` is set as many around the
+    policy's action at s and at s', with noise of deviation `sample_noise`, clipped.
+    """
+    if config.penalty == "policy":
+        return pi[..., None, :], jnp.zeros((*pi.shape[:-1], 1))
+    real = mask[:, None, :, None, :]  # (G, 1, m, 1, d)
+    uniform_key, noise_key, next_key = jax.random.split(key, 3)
+    shape = (*pi.shape[:-1], config.samples, pi.shape[-1])
+    x = [jax.random.uniform(uniform_key, shape, minval=-1, maxval=1) * real]
+    density = [jnp.zeros(shape[:-1])]
+    if config.policy_samples:
+        shape = (*pi.shape[:-1], config.policy_samples, pi.shape[-1])
+        for centre, noise_key_ in ((pi, noise_key), (next_pi, next_key)):
+            noise = jax.random.normal(noise_key_, shape) * real
+            x.append(jnp.clip(centre[..., None, :] + config.sample_noise * noise, -1, 1))
+            log_p = -(noise**2) / 2 - jnp.log(config.sample_noise * jnp.sqrt(2 * jnp.pi) / 2)
+            density.append(jnp.sum(log_p * real, axis=-1))
+    return jnp.concatenate(x, axis=-2), jnp.concatenate(density, axis=-1)
