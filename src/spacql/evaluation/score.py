@@ -131,8 +131,23 @@ def _why_no_score(spec: Spec, given: Reference | None) -> str:
 
 @cache
 def _stored() -> dict[str, tuple[Reference, ...]]:
-    """The references that ship with the package: of each task a list, the preferred one first."""
-    stored = read_json(str(files("spacql") / "assets" / "references.json"))
-    return {
-        task: tuple(Reference(**entry) for entry in entries) for task, entries in stored.items()
-    }
+    """The references that ship with the package: of each task a list, the preferred one first.
+
+    Measured ones come with the behaviours that made the data, and go before published ones.
+    """
+    assets = files("spacql") / "assets"
+    published = read_json(str(assets / "references.json"))
+    stored = {}
+    for task, entries in published.items():
+        measured = assets / "behaviours" / f"{task}.json"
+        if measured.is_file():
+            record = read_json(str(measured))
+            entry = {
+                "random": record["random"]["return"],
+                "expert": record["expert"],
+                "prey": record["prey"],
+                "source": "measured",
+            }
+            entries = [entry, *entries]
+        stored[task] = tuple(Reference(**entry) for entry in entries)
+    return stored
