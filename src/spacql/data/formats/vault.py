@@ -93,7 +93,7 @@ def import_vault(folder: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
 
 def export_vault(dataset: Dataset, folder: Path | str) -> None:
     """Write `<folder>/<uid>/`; a vault's folder is usually named `<scenario>.vlt`."""
-    flashbax = _flashbax()
+    flashbax = require_flashbax()
     rows = dataset.transition_rows()
     last = np.zeros(dataset.n_rows, bool)
     last[dataset.starts[1:] - 2] = True
@@ -133,7 +133,8 @@ def export_vault(dataset: Dataset, folder: Path | str) -> None:
         vault.write(state, source_interval=(0, len(rows)))
 
 
-def _flashbax() -> Any:
+def require_flashbax() -> Any:
+    """The package, or a sentence that says how to get it."""
     try:
         import flashbax
         import flashbax.vault
@@ -144,7 +145,7 @@ def _flashbax() -> Any:
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The leaves, without their leading axis of one."""
-    flashbax = _flashbax()
+    flashbax = require_flashbax()
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             vault = flashbax.vault.Vault(

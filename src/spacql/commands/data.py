@@ -1,0 +1,224 @@
+"""`spacql data import`, `export`, `inspect` and `fetch`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from spacql.data import Dataset
+    from spacql.data.inspect import Inspection
+
+Format = Literal["omar", "vault", "npz"]
+
+
+def data_import(
+    format: tyro.conf.Positional[Format],
+    source: tyro.conf.Positional[Path],
+    /,
+    out: Path,
+    bounds: Literal["refuse", "clip", "rescale"] = "refuse",
+    json: bool = False,
+) -> None:
+    """Turn logs in another format into a dataset folder.
+
+    Formats: omar, one seed_<k>_data folder of the published .npy files; vault, a Flashbax Vault
+    <scenario>.vlt/<uid>; npz, one file with the arguments of Dataset.from_arrays by name.
+
+    Example: spacql data import omar simple_spread/random/seed_0_data --out spread-random-0
+
+    Args:
+        format: What the source is.
+        source: The folder or file to read.
+        out: New folder for the dataset.
+        bounds: What to do with actions outside [-1, 1]: refuse them, clip them, or rescale the
+            range found in the data to it.
+        json: Print the summary as JSON.
+    """
+    from spacql.data import load_dataset, save_dataset
+    from spacql.data.formats import read
+    from spacql.errors import InputError
+
+    if out.exists():
+        raise InputError(f"{out} exists already. Choose another place or remove it first.")
+    save_dataset(read(format, source, bounds), out)
+    _summary({out: load_dataset(out)}, json)
+
+
+def data_export(
+    format: tyro.conf.Positional[Format],
+    source: tyro.conf.Positional[str],
+    /,
+    out: Path,
+    json: bool = False,
+) -> None:
+    """Write a dataset in another format.
+
+    No other format holds everything: omar and vault lose what the behaviour would have done at
+    the end of an episode, vault also the final observations, omar the agents' names.
+
+    Example: spacql data export npz spread-random --out spread-random.npz
+
+    Args:
+        format: What to write.
+        source: Name or folder of a dataset.
+        out: New folder (omar, vault) or file (npz).
+        json: Print the summary as JSON.
+    """
+    from spacql.data.cache import resolve
+    from spacql.data.formats import write
+
+    dataset = resolve(source)
+    write(format, dataset, out)
+    _summary({out: dataset}, json)
+
+
+def data_fetch(
+    name: tyro.conf.Positional[str],
+    /,
+    out: Path | None = None,
+    url: str | None = None,
+    sha256: str | None = None,
+    json: bool = False,
+) -> None:
+    """Download published datasets and import them.
+
+    The vaults of InstaDeepAI/og-marl on Hugging Face: omar/spread, omar/tag, omar/world and
+    omar/halfcheetah. A broken transfer goes on where it stopped when the command is given again.
+    The checksum is the one that the server sends, unless you bring one.
+
+    Example: spacql data fetch omar/spread --out omar-spread
+
+    Args:
+        name: Which one.
+        out: New folder for the datasets, one for each quality; omar-<task> if not given.
+        url: Another place to download the archive from.
+        sha256: The archive's checksum, if you know it.
+        json: Print the summary as JSON.
+    """
+    from spacql.data import load_dataset
+    from spacql.data.fetch import fetch
+
+    folders = fetch(name, out or Path(name.replace("/", "-")), url=url, sha256=sha256)
+    _summary({folder: load_dataset(folder) for folder in folders}, json)
+
+
+def data_inspect(
+    data: tyro.conf.Positional[str],
+    /,
+    figure: Path | None = None,
+    json: bool = False,
+    seed: int = 0,
+) -> None:
+    """Show what is in a dataset.
+
+    Sizes, returns, how much of its action space each agent uses, and how correlated the agents
+    are once the state is known: an estimate of the paper's excess correlation, which says how
+    much partial replacement can break. It takes about fifteen seconds.
+
+    Example: spacql data inspect spread-random --figure spread-random.png
+
+    Args:
+        data: Name or folder of a dataset.
+        figure: File for the picture, FILE.png.
+        json: Print everything as JSON.
+        seed: Seed of the estimate.
+    """
+    from spacql.data.cache import resolve
+    from spacql.data.inspect import figure as draw
+    from spacql.data.inspect import inspect
+    from spacql.errors import InputError
+
+    if figure is not None and figure.suffix != ".png":
+        raise InputError(f"--figure writes a PNG file: {figure} should end in .png.")
+    inspection = inspect(resolve(data), seed=seed)
+    if figure is not None:
+        draw(inspection, figure)
+    if json:
+        _print_json(inspection.to_json())
+    else:
+        _print_inspection(inspection)
+        if figure is not None:
+            print(f"Wrote {figure}")
+
+
+def _summary(datasets: "dict[Path, Dataset]", json: bool) -> None:
+    rows = [
+        {
+            "path": str(path),
+            "task": dataset.spec.task,
+            "agents": dataset.spec.n_agents,
+            "episodes": dataset.n_episodes,
+            "transitions": dataset.n_transitions,
+            "without_next_action": dataset.n_transitions - len(dataset.target_rows()),
+            "return_mean": float(dataset.team_returns.mean()),
+            "return_std": float(dataset.team_returns.std()),
+        }
+        for path, dataset in datasets.items()
+    ]
+    if json:
+        _print_json(rows)
+        return
+    for row in rows:
+        marked = row["without_next_action"]
+        print(
+            f"{row['path']}: {row['transitions']:,} transitions in {row['episodes']:,} episodes of "
+            f"{row['agents']} agents, return {row['return_mean']:.1f} ± {row['return_std']:.1f}"
+            + (
+                f"; {marked:,} transitions have no next action and serve no target"
+                if marked
+                else ""
+            )
+        )
+
+
+def _print_json(value: Any) -> None:
+    from json import dumps
+
+    print(dumps(value, indent=1))
+
+
+def _print_inspection(inspection: "Inspection") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    facts = Table(title=inspection.name, show_header=False, title_justify="left")
+    returns, correlation = inspection.returns, inspection.correlation
+    shortest, longest = inspection.lengths
+    steps = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
+    score = "" if inspection.score is None else f" (score {inspection.score:.1f})"
+    for label, text in {
+        "task": inspection.task,
+        "episodes": f"{inspection.episodes:,} of {steps} steps; "
+        f"{inspection.terminated:,} ended by the task",
+        "transitions": f"{inspection.transitions:,}; {inspection.targets:,} can serve a target",
+        "global state": f"{inspection.state_size} numbers" if inspection.state_size else "none",
+        "team return": f"{returns['mean']:.1f} ± {returns['std']:.1f}{score}",
+        "return range": f"{returns['min']:.1f} to {returns['max']:.1f}, "
+        f"median {returns['median']:.1f}",
+        "returns": _bars(inspection.return_histogram["counts"]),
+        "excess correlation": f"{correlation.kappa:.2f} ± {1.96 * correlation.standard_error:.2f} "
+        f"(mean over states; at least {correlation.largest:.2f} in some group of states)",
+    }.items():
+        facts.add_row(label, text)
+    console.print(facts)
+    agents = Table("agent", "sees", "acts", "range used", "at bounds", "due to the state")
+    for use in inspection.agents:
+        agents.add_row(
+            use.agent,
+            str(use.observation_size),
+            str(use.action_size),
+            f"{100 * use.used:.0f} %",
+            f"{100 * use.at_bounds:.0f} %",
+            f"{100 * use.explained:.0f} %",
+        )
+    console.print(agents)
+    console.print(inspection.meaning, highlight=False)
+
+
+def _bars(counts: list[float]) -> str:
+    """A histogram in one line."""
+    steps = " ▁▂▃▄▅▆▇█"
+    top = max(max(counts), 1)
+    return "".join(steps[-(-int(8 * count) // int(top))] for count in counts)
