@@ -105,7 +105,8 @@ def surroundings(state: State, agent: int) -> Array:
     own = state.position[agent]
     others = jnp.concatenate([state.position[:agent], state.position[agent + 1 :]])
     relative = jnp.concatenate([state.landmarks, others]) - own
-    return jnp.concatenate([state.velocity[agent], own, *relative])
+    rows = relative.reshape(-1, *own.shape[1:])
+    return jnp.concatenate([state.velocity[agent], own, rows])
 
 
 def uniform_box(key: Array, count: int, extent: float) -> Array:
