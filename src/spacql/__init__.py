@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from spacql.data import Dataset as Dataset
+    from spacql.data import load_dataset as load_dataset
+    from spacql.data import save_dataset as save_dataset
+    from spacql.evaluation.score import evaluate as evaluate
     from spacql.policies import Policy as Policy
 
 # Names are imported when first used, so that `spacql --help` does not wait for JAX.
 _HOMES = {
+    "Dataset": "spacql.data",
     "Policy": "spacql.policies",
+    "evaluate": "spacql.evaluation.score",
+    "load_dataset": "spacql.data",
+    "save_dataset": "spacql.data",
 }
 __all__ = [*_HOMES, "__version__"]
 

@@ -54,7 +54,7 @@ RECIPES = {
     "spread": Recipe(replace(_PARTICLE, iterations=50_000), 250, 32, 531.0, 1000, 10_000),
     "tag": Recipe(_PARTICLE, 250, 64, np.inf, 1000, 10_000),
     "world": Recipe(replace(_PARTICLE, iterations=40_000), 250, 84, np.inf, 1000, 10_000),
-    "halfcheetah": Recipe(_CHEETAH, 20_000, 48, 3600.0, 5, 100),
+    "halfcheetah": Recipe(_CHEETAH, 5_000, 48, 3600.0, 3, 100),
 }
 PREY = replace(_PARTICLE, teams=((0, 1, 2), (3,)), iterations=8_000)
 TOLERANCE = 5.0  # points of score that a medium behaviour may be off
