@@ -27,10 +27,14 @@ def bench_worlds(steps: int = 2_000_000, mpe2_steps: int = 5_000, json: bool = F
         mpe2_steps: How many in MPE2's.
         json: Print JSON instead of a table.
     """
-    from spacql.errors import InputError
+    from importlib.util import find_spec
+
+    from spacql.errors import InputError, MissingExtra
 
     if steps < 1 or mpe2_steps < 1:
         raise InputError("The number of steps must be at least 1.")
+    if find_spec("mpe2") is None:
+        raise MissingExtra("The comparison with MPE2", "dev")
     speeds = {
         kind: _in_fresh_process(kind, mpe2_steps if kind == "mpe2" else steps) for kind in LABELS
     }
@@ -55,13 +59,8 @@ def _in_fresh_process(kind: str, steps: int) -> float:
     """Steps per second of one kind, measured where nothing else has started threads yet."""
     import subprocess
 
-    from spacql.errors import InputError, MissingExtra
+    from spacql.errors import InputError
 
-    if kind == "mpe2":
-        from importlib.util import find_spec
-
-        if find_spec("mpe2") is None:
-            raise MissingExtra("The comparison with MPE2", "dev")
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
     single = {"XLA_FLAGS": flags, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "spacql.commands.bench", kind, str(steps)]
