@@ -60,6 +60,14 @@ def test_the_figure_is_a_picture(found, tmp_path):
 
 def test_final_rows_are_not_counted_as_actions():
     dataset = build((3,) * 40, known=(False,) * 40)
-    correlation = module.ExcessCorrelation(0, 0, 0, ((1, 0), (0, 1)), (0.0, 0.0), 1)
-    uses = module._use(dataset, correlation)
+    uses = module._use(dataset, None)
     np.testing.assert_allclose(np.sum(uses[0].histogram, axis=1), 1)
+
+
+def test_a_log_too_small_for_the_estimate_is_shown_without_it(tmp_path):
+    inspection = inspect(build())
+    assert inspection.correlation is None
+    assert "Fewer than 1,000 transitions" in inspection.meaning
+    json.dumps(inspection.to_json(), allow_nan=False)
+    figure(inspection, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").exists()

@@ -198,7 +198,9 @@ def _print_inspection(inspection: "Inspection") -> None:
         "return range": f"{returns['min']:.1f} to {returns['max']:.1f}, "
         f"median {returns['median']:.1f}",
         "returns": _bars(inspection.return_histogram["counts"]),
-        "excess correlation": f"{correlation.kappa:.2f} ± {1.96 * correlation.standard_error:.2f} "
+        "excess correlation": "not known"
+        if correlation is None
+        else f"{correlation.kappa:.2f} ± {1.96 * correlation.standard_error:.2f} "
         f"(mean over states; at least {correlation.largest:.2f} in some group of states)",
     }.items():
         facts.add_row(label, text)
@@ -211,7 +213,7 @@ def _print_inspection(inspection: "Inspection") -> None:
             str(use.action_size),
             f"{100 * use.used:.0f} %",
             f"{100 * use.at_bounds:.0f} %",
-            f"{100 * use.explained:.0f} %",
+            "" if use.explained is None else f"{100 * use.explained:.0f} %",
         )
     console.print(agents)
     console.print(inspection.meaning, highlight=False)

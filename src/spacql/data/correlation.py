@@ -31,6 +31,7 @@ from jax import Array
 from spacql.data.dataset import Dataset
 
 ROWS = 80_000  # at most so many transitions are looked at
+LEAST_ROWS = 1_000  # fewer say nothing
 CELL = 16  # rows in a cell
 GROUPS = 8  # groups of like states, for the largest value
 WIDTH, BATCH, RATE = 128, 512, 2e-3
@@ -49,11 +50,15 @@ class ExcessCorrelation:
     rows: int
 
 
-def excess_correlation(dataset: Dataset, *, seed: int = 0, rows: int = ROWS) -> ExcessCorrelation:
-    """Estimate the excess correlation of the behaviour that made a dataset."""
-    rng = np.random.default_rng(seed)
-    every = dataset.transition_rows()
-    chosen = np.sort(rng.permutation(every)[: min(rows, len(every))])
+def excess_correlation(dataset: Dataset, *, seed: int = 0) -> ExcessCorrelation | None:
+    """Estimate the excess correlation of the behaviour that made a dataset.
+
+    None if the dataset has too few transitions for that.
+    """
+    rows = dataset.transition_rows()
+    if len(rows) < LEAST_ROWS:
+        return None
+    chosen = np.sort(np.random.default_rng(seed).permutation(rows)[:ROWS])
     state = (dataset.joint_observations if dataset.states is None else dataset.states)[chosen]
     sizes = dataset.spec.action_sizes
     return from_samples(state, dataset.joint_actions[chosen], sizes, seed=seed)

@@ -9,12 +9,16 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, BinaryIO, NamedTuple, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
 from spacql.errors import DataError
 from spacql.spec import Spec
+
+if TYPE_CHECKING:
+    from spacql.data import build
 
 CHUNK = 1 << 13  # rows at a time wherever a whole dataset is read: small enough for the cache
 
@@ -46,6 +50,16 @@ class Statistics(NamedTuple):
     state_std: np.ndarray | None
     team_reward_mean: float  # over transitions
     team_reward_std: float
+
+
+class _FromBuild:
+    """A function of `spacql.data.build`, which imports this module and so comes later."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return getattr(import_module("spacql.data.build"), self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,19 +109,13 @@ class Dataset:
                 "transition and a final row to every episode."
             )
 
-    @staticmethod
-    def from_arrays(*args: Any, **kwargs: Any) -> "Dataset":
-        """See `spacql.data.build.from_arrays`."""
-        from spacql.data.build import from_arrays
-
-        return from_arrays(*args, **kwargs)
-
-    @staticmethod
-    def from_episodes(*args: Any, **kwargs: Any) -> "Dataset":
-        """See `spacql.data.build.from_episodes`."""
-        from spacql.data.build import from_episodes
-
-        return from_episodes(*args, **kwargs)
+    # The front doors, with their own signatures and documentation in `spacql.data.build`.
+    if TYPE_CHECKING:
+        from_arrays = staticmethod(build.from_arrays)
+        from_episodes = staticmethod(build.from_episodes)
+    else:
+        from_arrays = _FromBuild()
+        from_episodes = _FromBuild()
 
     @property
     def n_rows(self) -> int:

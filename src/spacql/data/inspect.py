@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spacql.data.correlation import ExcessCorrelation, excess_correlation
+from spacql.data.correlation import LEAST_ROWS, ExcessCorrelation, excess_correlation
 from spacql.data.dataset import Dataset, row_chunks
 from spacql.files import new_file
 
@@ -24,7 +24,7 @@ class AgentUse:
     used: float  # effective share of the range, exp(entropy) / bins, mean over coordinates
     at_bounds: float  # share of coordinates within 1 % of a bound
     histogram: tuple[tuple[float, ...], ...]  # per coordinate, shares of BINS bins
-    explained: float  # share of the variance of its actions that the state explains
+    explained: float | None  # share of the variance of its actions that the state explains
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Inspection:
     return_histogram: dict[str, list[float]]  # counts, edges
     score: float | None  # mean return on the scale of the reference scores
     agents: tuple[AgentUse, ...]
-    correlation: ExcessCorrelation
+    correlation: ExcessCorrelation | None  # None: too few transitions
     meaning: str  # of the correlation, for partial replacement
 
     def to_json(self) -> dict[str, Any]:
@@ -75,12 +75,17 @@ def inspect(dataset: Dataset, *, seed: int = 0) -> Inspection:
         score=None if not reference else _score(float(team.mean()), reference),
         agents=_use(dataset, correlation),
         correlation=correlation,
-        meaning=meaning(correlation.kappa),
+        meaning=meaning(None if correlation is None else correlation.kappa),
     )
 
 
-def meaning(kappa: float) -> str:
+def meaning(kappa: float | None) -> str:
     """What an excess correlation means for replacing some agents' actions and keeping others'."""
+    if kappa is None:
+        return (
+            f"Fewer than {LEAST_ROWS:,} transitions say nothing about how correlated the agents "
+            "are, and so nothing about what partial replacement would break."
+        )
     if kappa < INDEPENDENT:
         return (
             f"Given the state, the agents act independently (excess correlation {kappa:.2f}): a "
@@ -90,8 +95,9 @@ def meaning(kappa: float) -> str:
     if kappa < CORRELATED:
         return (
             f"Given the state, the agents are somewhat correlated (excess correlation {kappa:.2f}"
-            "): replacing some of them breaks part of their coordination, which adds "
-            f"{kappa:.2f} to the shift in the bound of Lemma 2, whatever the number of agents."
+            "): replacing some of them breaks part of their coordination. In the bound of "
+            f"Lemma 2 that adds about {kappa:.2f} or more to the shift, whatever the number of "
+            "agents."
         )
     return (
         f"Given the state, the agents are strongly correlated (excess correlation {kappa:.2f}): "
@@ -108,7 +114,7 @@ def _score(value: float, reference: dict[str, Any]) -> float | None:
     return 100 * (value - random) / (expert - random) if expert != random else None
 
 
-def _use(dataset: Dataset, correlation: ExcessCorrelation) -> tuple[AgentUse, ...]:
+def _use(dataset: Dataset, correlation: ExcessCorrelation | None) -> tuple[AgentUse, ...]:
     spec = dataset.spec
     low = np.concatenate(spec.action_low).astype(np.float32)
     high = np.concatenate(spec.action_high).astype(np.float32)
@@ -137,7 +143,7 @@ def _use(dataset: Dataset, correlation: ExcessCorrelation) -> tuple[AgentUse, ..
                 used=float(np.exp(entropy[columns]).mean() / BINS),
                 at_bounds=float(near[columns].mean()),
                 histogram=tuple(tuple(map(float, row)) for row in shares[columns]),
-                explained=correlation.explained[i],
+                explained=None if correlation is None else correlation.explained[i],
             )
         )
     return tuple(uses)
@@ -172,10 +178,24 @@ def figure(inspection: Inspection, file: Path | str) -> None:
     actions.set_title("Where each action coordinate lies", fontsize=10)
     plot.colorbar(image, ax=actions, label="share of rows", shrink=0.9)
 
-    pairwise = np.array(inspection.correlation.pairwise)
+    if inspection.correlation is None:
+        pairs.axis("off")
+        pairs.set_title("Too few transitions\nfor the correlation", fontsize=10)
+    else:
+        _draw_pairs(plot, pairs, inspection.correlation, [use.agent for use in inspection.agents])
+    plot.suptitle(
+        f"{inspection.name}: {inspection.transitions:,} transitions, "
+        f"{inspection.episodes:,} episodes",
+        fontsize=11,
+    )
+    with new_file(file) as temporary:
+        plot.savefig(temporary, format="png", dpi=130)
+
+
+def _draw_pairs(plot: Any, pairs: Any, correlation: ExcessCorrelation, names: list[str]) -> None:
+    pairwise = np.array(correlation.pairwise)
     np.fill_diagonal(pairwise, np.nan)  # an agent with itself says nothing
     shown = pairs.imshow(pairwise, cmap="Oranges", vmin=0, vmax=1)
-    names = [use.agent for use in inspection.agents]
     pairs.set_xticks(range(len(names)), names, fontsize=8, rotation=30, ha="right")
     pairs.set_yticks(range(len(names)), names, fontsize=8)
     if len(names) <= 6:
@@ -184,15 +204,8 @@ def figure(inspection: Inspection, file: Path | str) -> None:
                 color = "white" if value > 0.6 else "black"
                 pairs.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color=color)
     pairs.set_title(
-        f"Correlation given the state\nexcess {inspection.correlation.kappa:.2f} "
-        f"± {1.96 * inspection.correlation.standard_error:.2f}",
+        f"Correlation given the state\nexcess {correlation.kappa:.2f} "
+        f"± {1.96 * correlation.standard_error:.2f}",
         fontsize=10,
     )
     plot.colorbar(shown, ax=pairs, label="largest |correlation|", shrink=0.8)
-    plot.suptitle(
-        f"{inspection.name}: {inspection.transitions:,} transitions, "
-        f"{inspection.episodes:,} episodes",
-        fontsize=11,
-    )
-    with new_file(file) as temporary:
-        plot.savefig(temporary, format="png", dpi=130)

@@ -75,8 +75,12 @@ class DatasetWriter:
             "states": np.asarray(trajectories.states),
         }
         for name, column in self._columns.items():
+            shape = (episodes, steps + 1, *column.width)
+            if rows[name].shape != shape:
+                raise DataError(f"{name} have shape {rows[name].shape}; the spec says {shape}.")
             if not np.isfinite(rows[name]).all():
                 raise DataError(f"The {name} of a new episode hold NaN or infinity.")
+        for name, column in self._columns.items():
             column.append(rows[name].reshape(episodes * (steps + 1), *column.width))
         self._ended(
             np.full(episodes, steps + 1),
