@@ -102,6 +102,23 @@ def test_nan_from_a_simulator_is_not_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_episodes_that_do_not_fit_the_spec_are_not_written(tmp_path):
+    spec = build(state_size=3).spec
+    without_state = Trajectories(
+        observations=tuple(np.zeros((1, 6, size)) for size in spec.observation_sizes),
+        actions=tuple(np.zeros((1, 6, size)) for size in spec.action_sizes),
+        rewards=np.zeros((1, 5, 2)),
+        states=np.zeros((1, 6, 0)),
+        terminated=np.zeros(1, bool),
+    )
+    place = tmp_path / "x"
+    with pytest.raises(DataError, match="states have shape"), DatasetWriter(place, spec) as writer:
+        writer.add(without_state)
+    with pytest.raises(DataError, match="No episode was added"), DatasetWriter(place, spec):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
 )
