@@ -12,18 +12,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from spacql.algorithms.transitions import pad
-from spacql.policies import MLP, init_mlp
+from spacql.policies import MLP
 from spacql.spec import Spec
-
-
-def init_behaviour(key: Array, actors: Sequence[MLP], hidden: Sequence[int]) -> tuple[MLP, ...]:
-    """One network an agent, with two outputs for every action coordinate."""
-    keys = jax.random.split(key, len(actors))
-    return tuple(
-        init_mlp(key, actor.observation_size, actor.low * 2, actor.high * 2, hidden=hidden,
-                 mean=actor.mean, std=actor.std)
-        for key, actor in zip(keys, actors, strict=True)
-    )  # fmt: skip
 
 
 def gaussian(network: MLP, observation: Array) -> tuple[Array, Array]:

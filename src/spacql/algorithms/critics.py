@@ -4,8 +4,9 @@ The first layer is linear in (s, a), so it is kept as one part for the state and
 agent. Replacing one agent's action then costs a product with d rows instead of a whole layer.
 """
 
-import itertools
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from math import prod
 from typing import Any
 
 import equinox as eqx
@@ -35,24 +36,28 @@ def init_critics(
     key: Array, critics: int, state_size: int, n: int, action_size: int, hidden: Sequence[int]
 ) -> Critic:
     """J fresh critics, weights and biases uniform within one over the root of the inputs."""
+    inputs = (state_size + n * action_size, *hidden)
+    shapes = [((state_size, hidden[0]), inputs[0]), ((n, action_size, hidden[0]), inputs[0])]
+    shapes += [((i, o), i) for i, o in pairwise(hidden)]
+    shapes += [((o,), i) for i, o in pairwise(inputs)]
+    shapes += [((hidden[-1],), hidden[-1]), ((), hidden[-1])]
+    state, action, *rest = uniform_arrays(key, [((critics, *s), i) for s, i in shapes])
+    layers = len(hidden) - 1
+    return Critic(state, action, tuple(rest[:layers]), tuple(rest[layers:-2]), *rest[-2:])
 
-    def init(key: Array) -> Critic:
-        keys = iter(jax.random.split(key, 2 * len(hidden) + 3))
-        sizes = (state_size + n * action_size, *hidden)
 
-        def uniform(inputs: int, *shape: int) -> Array:
-            return jax.random.uniform(next(keys), shape, minval=-1, maxval=1) * inputs**-0.5
+def uniform_arrays(key: Array, shapes: Sequence[tuple[tuple[int, ...], int]]) -> list[Array]:
+    """Arrays uniform within one over the root of their number of inputs; (shape, inputs) each.
 
-        return Critic(
-            state_weight=uniform(sizes[0], state_size, hidden[0]),
-            action_weight=uniform(sizes[0], n, action_size, hidden[0]),
-            weights=tuple(uniform(i, i, o) for i, o in itertools.pairwise(hidden)),
-            biases=tuple(uniform(i, o) for i, o in itertools.pairwise(sizes)),
-            last_weight=uniform(hidden[-1], hidden[-1]),
-            last_bias=uniform(hidden[-1]),
-        )
-
-    return jax.vmap(init)(jax.random.split(key, critics))
+    All come from one draw: every call of a random generator takes half a second to compile.
+    """
+    sizes = [prod(shape) for shape, _ in shapes]
+    draw = jax.random.uniform(key, (sum(sizes),), minval=-1, maxval=1)
+    ends = accumulate(sizes)
+    return [
+        draw[end - size : end].reshape(shape) * inputs**-0.5
+        for (shape, inputs), size, end in zip(shapes, sizes, ends, strict=True)
+    ]
 
 
 def first_layer(critic: Critic, s: Array, a: Array) -> Array:

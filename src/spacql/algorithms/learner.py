@@ -5,6 +5,7 @@ last batch, then one step of all target networks. The algorithms differ in the c
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -14,13 +15,14 @@ import optax
 from jax import Array
 
 from spacql.algorithms import penalties
-from spacql.algorithms.behaviour import init_behaviour, lambda_weights, negative_log_likelihood
+from spacql.algorithms.behaviour import lambda_weights, negative_log_likelihood
 from spacql.algorithms.critics import (
     Critic,
     ensemble_gradient,
     first_layer,
     init_critics,
     q_of_agent,
+    uniform_arrays,
 )
 from spacql.algorithms.penalties import Alternatives, conservative_loss
 from spacql.algorithms.replacement import effective_agents
@@ -35,7 +37,7 @@ from spacql.algorithms.transitions import (
 )
 from spacql.data import Batch
 from spacql.data.dataset import Statistics
-from spacql.policies import MLP, Policy, init_mlp
+from spacql.policies import MLP, Policy
 from spacql.spec import Spec
 
 Metrics = dict[str, Array]
@@ -60,20 +62,7 @@ def init_state(key: Array, spec: Spec, config: Any, statistics: Statistics) -> S
     """Fresh networks; the targets begin as copies."""
     scale = scale_of(spec, statistics)
     actor_key, critic_key, behaviour_key = jax.random.split(key, 3)
-    actors = tuple(
-        init_mlp(
-            key, size, low, high, hidden=config.hidden, mean=jnp.asarray(mean), std=jnp.asarray(std)
-        )
-        for key, size, low, high, mean, std in zip(
-            jax.random.split(actor_key, spec.n_agents),
-            spec.observation_sizes,
-            spec.action_low,
-            spec.action_high,
-            statistics.observation_mean,
-            statistics.observation_std,
-            strict=True,
-        )
-    )
+    actors = init_actors(actor_key, spec, config.hidden, statistics)
     critics = init_critics(
         critic_key,
         config.critics,
@@ -84,7 +73,7 @@ def init_state(key: Array, spec: Spec, config: Any, statistics: Statistics) -> S
     )
     behaviour = None
     if getattr(config, "penalty_weights", "uniform") == "divergence":
-        behaviour = init_behaviour(behaviour_key, actors, config.hidden)
+        behaviour = init_actors(behaviour_key, spec, config.hidden, statistics, outputs=2)
     begin = optimiser(config).init
     return State(
         actors=actors,
@@ -98,6 +87,37 @@ def init_state(key: Array, spec: Spec, config: Any, statistics: Statistics) -> S
         scale=scale,
         spec=spec,
     )
+
+
+def init_actors(
+    key: Array, spec: Spec, hidden: tuple[int, ...], statistics: Statistics, outputs: int = 1
+) -> tuple[MLP, ...]:
+    """One network an agent, with `outputs` numbers for every action coordinate.
+
+    The last layer begins a tenth as large, so that a fresh policy does not saturate its tanh.
+    """
+    layers = [
+        list(pairwise((size, *hidden, outputs * acts)))
+        for size, acts in zip(spec.observation_sizes, spec.action_sizes, strict=True)
+    ]
+    shapes = [shape for sizes in layers for i, o in sizes for shape in (((i, o), i), ((o,), i))]
+    arrays = iter(uniform_arrays(key, shapes))
+    actors = []
+    for agent, sizes in enumerate(layers):
+        pairs = [(next(arrays), next(arrays)) for _ in sizes]
+        pairs[-1] = (0.1 * pairs[-1][0], 0.1 * pairs[-1][1])
+        weights, biases = zip(*pairs, strict=True)
+        actors.append(
+            MLP(
+                mean=jnp.asarray(statistics.observation_mean[agent]),
+                std=jnp.asarray(statistics.observation_std[agent]),
+                weights=weights,
+                biases=biases,
+                low=spec.action_low[agent] * outputs,
+                high=spec.action_high[agent] * outputs,
+            )
+        )
+    return tuple(actors)
 
 
 def optimiser(config: Any) -> optax.GradientTransformation:

@@ -1,15 +1,17 @@
 """The algorithms by name, and what each of them is given."""
 
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from jax import Array
-
-from spacql.data import Batch
-from spacql.data.dataset import Statistics
 from spacql.errors import InputError
-from spacql.policies import Policy
-from spacql.spec import Spec
+
+if TYPE_CHECKING:  # so that the command line can list the names without waiting for JAX
+    from jax import Array
+
+    from spacql.data import Batch
+    from spacql.data.dataset import Statistics
+    from spacql.policies import Policy
+    from spacql.spec import Spec
 
 # name on the command line: module
 MODULES = {
@@ -30,15 +32,15 @@ class Algorithm(Protocol):
     NEEDS_NEXT_ACTION: bool  # whether the behaviour's next joint action is used in targets
     Config: Any
 
-    def init(self, key: Array, spec: Spec, config: Any, statistics: Statistics) -> Any:
+    def init(self, key: "Array", spec: "Spec", config: Any, statistics: "Statistics") -> Any:
         """The state before the first round."""
 
     def update(
-        self, state: Any, batch: Batch, key: Array, config: Any
-    ) -> tuple[Any, dict[str, Array]]:
+        self, state: Any, batch: "Batch", key: "Array", config: Any
+    ) -> "tuple[Any, dict[str, Array]]":
         """One round: the next state, and metrics in the reward's own units."""
 
-    def policy(self, state: Any) -> Policy:
+    def policy(self, state: Any) -> "Policy":
         """What the agents have learned."""
 
 

@@ -1,0 +1,46 @@
+"""Settings that fit a task and a data quality, where they differ from an algorithm's defaults.
+
+Rounds, batch, networks and rates are those of the reference code. The penalty's weight alpha is
+for standardised rewards and critics without batch normalisation; `spacql tune` finds it for other
+data. A dataset with another name, or a user's own, gets the defaults.
+"""
+
+from dataclasses import fields, replace
+from typing import Any
+
+# task: values for any quality
+TASKS: dict[str, dict[str, Any]] = {
+    "spread": {"rounds": 2000, "learning_rate": 0.01},
+    "tag": {"rounds": 2000, "learning_rate": 0.001},
+    "world": {"rounds": 5000, "learning_rate": 0.001},
+    "halfcheetah": {
+        "rounds": 100_000,
+        "batch_size": 256,
+        "hidden": (256, 256),
+        "learning_rate": 0.0003,
+        "target_rate": 0.005,
+        "policy_samples": 10,
+    },
+}
+
+# task: alpha by quality
+ALPHA: dict[str, dict[str, float]] = {
+    "spread": {"random": 0.5, "medium-replay": 1.0, "medium": 1.0, "expert": 2.5},
+    "tag": {"random": 0.5, "medium-replay": 0.5, "medium": 0.6, "expert": 2.0},
+    "world": {"random": 0.5, "medium-replay": 0.5, "medium": 0.32, "expert": 0.3},
+    "halfcheetah": {"random": 0.1, "medium-replay": 0.4, "medium": 1.0, "expert": 1.7},
+}
+
+# (algorithm, task, quality): what a sweep found to be better for this algorithm
+TUNED: dict[tuple[str, str, str], dict[str, Any]] = {}
+
+
+def settings(algorithm: str, config: Any, dataset_name: str) -> Any:
+    """`config` with the values of the table for a dataset named `<task>-<quality>`."""
+    task, _, quality = dataset_name.partition("-")
+    values = dict(TASKS.get(task, {}))
+    if quality in ALPHA.get(task, {}):
+        values["alpha"] = ALPHA[task][quality]
+    values |= TUNED.get((algorithm, task, quality), {})
+    known = {field.name for field in fields(config)}
+    return replace(config, **{name: value for name, value in values.items() if name in known})

@@ -1,0 +1,1 @@
+"""Training: rounds in compiled chunks, checkpoints and resume, metrics, seeds in processes."""
