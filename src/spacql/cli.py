@@ -19,6 +19,7 @@ COMMANDS = {
     "data import": "spacql.commands.data:data_import",
     "data export": "spacql.commands.data:data_export",
     "data fetch": "spacql.commands.data:data_fetch",
+    "data prey": "spacql.commands.data:data_prey",
     "data behaviours": "spacql.commands.make:data_behaviours",
     "data table": "spacql.commands.table:data_table",
     "data curves": "spacql.commands.table:data_curves",

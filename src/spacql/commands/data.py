@@ -224,3 +224,19 @@ def _bars(counts: list[float]) -> str:
     steps = " ▁▂▃▄▅▆▇█"
     top = max(max(counts), 1)
     return "".join(steps[-(-int(8 * count) // int(top))] for count in counts)
+
+
+def data_prey(source: tyro.conf.Positional[Path], /, out: Path, name: str = "published") -> None:
+    """Turn the published prey, a PyTorch file, into a policy file (needs torch).
+
+    Example: spacql data prey pretrained_adv_model.pt --out published-prey
+
+    Args:
+        source: The PyTorch file.
+        out: Where to write the policy: OUT.safetensors and OUT.json.
+        name: Name of the prey, which worlds and scores show.
+    """
+    from spacql.data.torch_prey import import_prey
+
+    import_prey(source, name).save(out)
+    print(f"Wrote {out.with_suffix('.safetensors')}")
