@@ -23,6 +23,7 @@ from spacql.files import read_json, write_json
 
 if TYPE_CHECKING:
     from spacql.data import Dataset
+    from spacql.evaluation.score import Reference
     from spacql.policies import Policy
     from spacql.training.loop import Progress
 
@@ -228,7 +229,7 @@ def scorer(
     task: str, dataset: "Dataset | None" = None
 ) -> tuple[Callable[..., dict[str, Any]], str]:
     """A function (policy, episodes, key) to an evaluation as JSON; or a note why there is none."""
-    from spacql.evaluation.score import Reference, evaluate
+    from spacql.evaluation.score import evaluate
     from spacql.worlds import make
 
     try:
@@ -240,17 +241,21 @@ def scorer(
             lambda *_: {},
             f"Not evaluated: the data was made against the prey {dataset.spec.prey!r}.",
         )
-    given = dataset.info.get("reference") if dataset is not None else None
-    reference = None
-    if given:
-        wanted = {field.name for field in fields(Reference)}
-        reference = Reference(**{k: v for k, v in given.items() if k in wanted})
+    reference = reference_of(dataset.info.get("reference")) if dataset is not None else None
 
     def score(policy: "Policy", episodes: int, key: Any) -> dict[str, Any]:
         found = evaluate(policy, world, episodes=episodes, key=key, reference=reference)
         return found.to_json()
 
     return score, ""
+
+
+def reference_of(stored: dict[str, Any] | None) -> "Reference | None":
+    """The reference returns that a dataset or a run has stored."""
+    from spacql.evaluation.score import Reference
+
+    names = [field.name for field in fields(Reference)]
+    return Reference(**{n: stored[n] for n in names if n in stored}) if stored else None
 
 
 def main(folder: str) -> int:

@@ -260,27 +260,32 @@ def follow(target: Any, online: Any, rate: float) -> Any:
     return jax.tree.map(lambda old, new: old + rate * (new - old), target, online)
 
 
-def train_round(
-    target: Callable[[Array, State, Transitions, Any], tuple[Array, Metrics]],
-    alternatives: Callable[[Array, State, Transitions, Any], Alternatives],
-    state: State,
-    batch: Batch,
-    key: Array,
-    config: Any,
+Target = Callable[[Array, State, Transitions, Any], tuple[Array, Metrics]]
+Penalised = Callable[[Array, State, Transitions, Any], Alternatives]
+
+
+def critic_update(
+    target: Target, penalised: Penalised, key: Array, state: State, t: Transitions, config: Any
 ) -> tuple[State, Metrics]:
-    """One round with the algorithm's two choices. `batch` has leading axes (updates, B)."""
+    """One step of all critics, with the algorithm's two choices."""
+    target_key, penalty_key = jax.random.split(key)
+    y, of_target = target(target_key, state, t, config)
+    alternatives = penalised(penalty_key, state, t, config)
+    state, of_critics = improve_critics(state, t, y, alternatives, config)
+    return state, of_target | of_critics
+
+
+def train_round(
+    target: Target, penalised: Penalised, state: State, batch: Batch, key: Array, config: Any
+) -> tuple[State, Metrics]:
+    """One round. `batch` has leading axes (updates, B)."""
     t = transitions(state.spec, state.scale, batch)
-
-    def critic_update(state: State, inputs: tuple[Array, Transitions]) -> tuple[State, Metrics]:
-        key, t = inputs
-        target_key, penalty_key = jax.random.split(key)
-        y, metrics = target(target_key, state, t, config)
-        instead = alternatives(penalty_key, state, t, config)
-        state, of_critics = improve_critics(state, t, y, instead, config)
-        return state, metrics | of_critics
-
     keys = jax.random.split(key, config.updates)
-    state, metrics = jax.lax.scan(critic_update, state, (keys, t))
+    state, metrics = jax.lax.scan(
+        lambda state, x: critic_update(target, penalised, x[0], state, x[1], config),
+        state,
+        (keys, t),
+    )
     metrics = {name: jnp.mean(values, axis=0) for name, values in metrics.items()}
     last = jax.tree.map(lambda x: x[-1], t)
     state, of_behaviour = improve_behaviour(state, last, config)

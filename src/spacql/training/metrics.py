@@ -58,7 +58,7 @@ def refuse_non_finite(rows: list[dict[str, Any]], checkpoint: int | None, folder
         broken = [name for name, value in row.items() if not np.isfinite(value).all()]
         if broken:
             raise TrainingError(
-                f"{broken[0]} is not finite at round {row['round']}, so the run in {folder} "
+                f"Not finite at round {row['round']}: {', '.join(broken)}. The run in {folder} "
                 f"stopped. {kept}. A smaller learning rate, a larger alpha or the log-sum-exp "
                 "penalty usually helps."
             )

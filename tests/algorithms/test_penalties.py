@@ -1,0 +1,167 @@
+"""Both forms of the penalty against plain loops, and what taking turns means."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from algorithms_toy import plain, replaced
+from algorithms_toy import q as q_by_hand
+from algorithms_toy import setting as fresh
+
+from spacql.algorithms import cfcql, macql
+from spacql.algorithms.behaviour import gaussian, lambda_weights, negative_log_likelihood
+from spacql.algorithms.critics import ensemble_gradient, first_layer
+from spacql.algorithms.learner import act, all_agents_at_once, one_agent_at_a_time
+from spacql.algorithms.penalties import conservative_loss
+
+SMALL = {"critics": 2, "hidden": (8, 6), "samples": 3}
+FORMS = ["log-sum-exp", "policy"]
+
+
+def setting(module, **values):
+    config = module.Config(**SMALL, **values)
+    return *fresh(module, config), config
+
+
+@partial(jax.jit, static_argnames=("make", "config"))
+def alternatives(make, state, t, config):
+    return make(jax.random.key(5), state, t, config)
+
+
+policies = jax.jit(act, static_argnums=0)
+
+
+@partial(jax.jit, static_argnames="config")
+def losses(state, t, instead, config):
+    """(TD error, penalty) of every critic with Y = 1, as trained."""
+    groups = (jnp.ones(instead.weight.shape[:2]), instead)
+    loss = lambda *x: conservative_loss(*x, config.alpha, config.penalty)  # noqa: E731
+    _, metrics = ensemble_gradient(loss, state.critics, t.s, t.a, groups)
+    return metrics["td"], metrics["penalty"]
+
+
+def softened(values, form):
+    return np.mean(values) if form == "policy" else np.log(np.mean(np.exp(values)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_individual_penalty_by_hand(form) -> None:
+    state, t, config = setting(cfcql, penalty=form, penalty_agents="all")
+    instead = alternatives(one_agent_at_a_time, state, t, config)
+    td, penalty = losses(state, t, instead, config)
+    pi = np.asarray(policies(state.spec, state.actors, t.observations))
+    x = np.asarray(instead.x).reshape(24, 2, -1, 2)  # (B, agents, N, d)
+    assert (x[:, 0, :, 1] == 0).all(), "the padding of the smaller action stays zero"
+    if form == "policy":
+        np.testing.assert_allclose(x[:, :, 0], pi)
+    critics, t = plain((state.critics, t))
+    for j in range(2):
+        value = lambda b, a, j=j: q_by_hand(critics, j, t.s[b], a)  # noqa: E731
+        gaps, errors = [], []
+        for b in range(24):
+            logged = t.a[b]
+            q = value(b, logged)
+            errors.append((q - 1) ** 2)
+            for i in (0, 1):
+                q_x = []
+                for choice in x[b, i]:
+                    everyone = np.broadcast_to(choice, (2, 2))
+                    q_x.append(value(b, replaced(logged, everyone, [i])))
+                gaps.append(softened(q_x, form) - q)
+        np.testing.assert_allclose(penalty[j], np.mean(gaps), rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(td[j], np.mean(errors), rtol=1e-4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_joint_penalty_by_hand(form) -> None:
+    state, t, config = setting(macql, penalty=form)
+    instead = alternatives(all_agents_at_once, state, t, config)
+    _, penalty = losses(state, t, instead, config)
+    x = np.asarray(instead.x).reshape(24, -1, 2, 2)  # (B, N, agents, d)
+    critics, t = plain((state.critics, t))
+    for j in range(2):
+        value = lambda b, a, j=j: q_by_hand(critics, j, t.s[b], a)  # noqa: E731
+        gaps = [softened([value(b, a) for a in x[b]], form) - value(b, t.a[b]) for b in range(24)]
+        np.testing.assert_allclose(penalty[j], np.mean(gaps), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_taking_turns_has_the_expectation_of_the_sum_over_agents(form) -> None:
+    """Exactly so when the mean is over rows in every order and every start of the turns."""
+    state, t, one = setting(cfcql, penalty=form, penalty_agents="one")
+    _, _, full = setting(cfcql, penalty=form, penalty_agents="all")
+
+    @jax.jit
+    def draw(key):
+        order, penalty_key, full_key = jax.random.split(key, 3)
+        mixed = jax.tree.map(lambda x: jax.random.permutation(order, x), t)
+        turns = one_agent_at_a_time(penalty_key, state, mixed, one)
+        whole = one_agent_at_a_time(full_key, state, mixed, full)
+        return _penalty(state, mixed, turns, form), _penalty(state, mixed, whole, form)
+
+    turns, whole = jax.lax.map(draw, jax.random.split(jax.random.key(6), 1000))
+    spread = np.std(turns) / np.sqrt(len(turns)) + np.std(whole) / np.sqrt(len(whole))
+    assert abs(turns.mean() - whole.mean()) < 4 * spread + 1e-6
+
+
+def _penalty(state, t, instead, form):
+    first = jax.tree.map(lambda x: x[0], state.critics)
+    z = first_layer(first, t.s, t.a).reshape(*instead.weight.shape[:2], -1)
+    y = jnp.zeros(instead.weight.shape[:2])
+    _, metrics = jax.vmap(
+        lambda z, group: conservative_loss(first, z, group, 1.0, form), in_axes=(0, 0)
+    )(z, (y, instead))
+    return metrics["penalty"].mean()
+
+
+def test_every_agent_gets_a_turn() -> None:
+    state, t, config = setting(cfcql, penalty_agents="one")
+    instead = alternatives(one_agent_at_a_time, state, t, config)
+    assert set(np.ravel(instead.agents).tolist()) == {0, 1}
+
+
+def test_samples_near_the_policy_carry_their_density() -> None:
+    state, t, config = setting(cfcql, policy_samples=200, penalty_agents="all", sample_noise=0.1)
+    instead = alternatives(one_agent_at_a_time, state, t, config)
+    x = np.asarray(instead.x).reshape(24, 2, -1, 2)
+    log_p = np.asarray(instead.log_density).reshape(24, 2, -1)
+    pi = np.asarray(policies(state.spec, state.actors, t.observations))
+    near = x[:, :, 3:203] - pi[:, :, None]
+    assert 0.08 < near[:, 1].std() < 0.11
+    density = np.exp(-((near[0, 1, 0] / 0.1) ** 2).sum() / 2) / (2 * np.pi * 0.01)
+    np.testing.assert_allclose(np.exp(log_p[0, 1, 3]), density * 4, rtol=1e-3)
+    assert (log_p[:, :, :3] == 0).all(), "uniform actions are what densities are relative to"
+
+
+def test_uniform_weights_sum_to_one() -> None:
+    state, t, _ = setting(cfcql)
+    weights = lambda_weights(state.spec, None, t.observations, t.a, 1.0, 0.2)
+    np.testing.assert_allclose(weights, 0.5)
+
+
+def test_divergence_weights_by_hand() -> None:
+    state, t, config = setting(cfcql, penalty_weights="divergence", tau=0.3)
+    pi = np.asarray(policies(state.spec, state.actors, t.observations), np.float64)
+    found = lambda_weights(state.spec, state.behaviour, t.observations, jnp.asarray(pi), 0.3, 0.2)
+    divergences = []
+    for i, size in enumerate(state.spec.action_sizes):
+        mean, log_std = map(np.asarray, gaussian(state.behaviour[i], t.observations[i]))
+        std = np.exp(log_std)
+        kl = np.log(std / 0.2) + (0.04 + (pi[:, i, :size] - mean) ** 2) / (2 * std**2) - 0.5
+        divergences.append(kl.sum(axis=-1))
+    scores = np.exp(0.3 * np.stack(divergences, axis=-1))
+    np.testing.assert_allclose(found, scores / scores.sum(-1, keepdims=True), rtol=1e-4)
+    instead = alternatives(one_agent_at_a_time, state, t, config)
+    assert instead.weight.shape[-1] == 1
+
+
+def test_behaviour_density_is_a_gaussian() -> None:
+    state, t, _ = setting(cfcql, penalty_weights="divergence")
+    network, o, a = state.behaviour[1], t.observations[1], t.a[:, 1]
+    mean, log_std = gaussian(network, o)
+    log_p = jax.scipy.stats.norm.logpdf(a, mean, jnp.exp(log_std)).sum(-1)
+    constant = 2 * np.log(2 * np.pi) / 2
+    found = negative_log_likelihood(network, o, a)
+    np.testing.assert_allclose(found, -log_p.mean() - constant, rtol=1e-4)
