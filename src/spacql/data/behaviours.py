@@ -147,7 +147,7 @@ def choose(task: str, folder: Path, out: Path) -> dict[str, Any]:
 
     for seed, curve in curves.items():
         before = [r for r in curve if r["snapshot"] < chosen[seed]["expert"]["snapshot"]]
-        ranked = sorted(before, key=lambda row: abs(score(row["return"]) - recipe.medium))
+        ranked = sorted(before or curve, key=lambda row: abs(score(row["return"]) - recipe.medium))
         for row in ranked[:5]:
             measured = measure(load(seed, row["snapshot"]), 20 + seed, recipe.final_episodes)
             entry = {**row, **measured, "score": score(measured["return"])}

@@ -1,0 +1,27 @@
+"""The demo, shortened."""
+
+import pytest
+
+from spacql.commands.demo import demo
+from spacql.data import collect
+from spacql.errors import InputError
+from spacql.policies import Policy
+
+
+def test_the_demo_leaves_a_policy_and_a_picture_and_can_be_run_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(collect, "SIZE", 2500)
+    for _ in range(2):
+        demo(tmp_path / "demo", rounds=1)
+        said = capsys.readouterr().out
+        assert "Score" in said
+        assert "interval" in said
+    assert len(Policy.load(tmp_path / "demo").actors) == 3
+    assert (tmp_path / "demo" / "episode.gif").stat().st_size > 10_000
+
+
+def test_the_demo_does_not_touch_a_folder_that_is_not_its_own(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match="something else"):
+        demo(tmp_path)
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
