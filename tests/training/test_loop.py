@@ -51,8 +51,7 @@ def test_a_run_killed_in_the_middle_resumes_to_identical_bits(tmp_path: Path) ->
         open_folder(tmp_path / name, described, resume=False)
     killed = tmp_path / "killed"
     command = [sys.executable, "-m", "spacql.runs", str(killed)]
-    environment = {**os.environ, "SPACQL_CACHE": str(tmp_path / "cache")}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
         if json.loads(line)["round"] >= 30:  # between the checkpoints of rounds 20 and 40
             os.kill(process.pid, signal.SIGKILL)

@@ -45,14 +45,13 @@ def test_workers_are_single_threaded_and_have_a_core() -> None:
 
 
 def test_one_seed_fails_and_the_other_finishes(tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path / "cache"))
     data = tmp_path / "data"
     save_dataset(toy_dataset(), data)
-    config = configure("icql-qs", toy_dataset(), TINY)
+    config = configure("spacql", toy_dataset(), TINY)
     out = tmp_path / "run"
     options = Options(str(data), seeds=(0, 1), out=out, workers=1)
     monkeypatch.setattr("spacql.runs.describe", _without_data_for_seed_0())
-    results = train_seeds("icql-qs", config, options)
+    results = train_seeds("spacql", config, options)
     assert "/nowhere/at/all" in results[0]["error"]
     assert results[1]["error"] == ""
     assert (out / "seed-1" / "policy.safetensors").exists()

@@ -33,8 +33,6 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
     dataset = cache.resolve("spread-random", seed)
     returns = dataset.team_returns
     print(f"   {cache.place('spread-random', seed)}: return {returns.mean():.1f} (score 0)")
-    # In a hurry: 2,000 rounds with ten critics and slower targets, the default, learn more.
-    hurry = {"rounds": rounds, "critics": 5, "target_rate": 0.05}
     print(f"2. SPaCQL, {rounds} rounds on this log alone (2,000 by default).")
     with progress("training", rounds) as advance:
         done = 0
@@ -45,7 +43,17 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
             advance(now.round - done, score)
             done = now.round
 
-        run = train("spacql", dataset, seed=seed, out=out, report=report, **hurry)
+        # In a hurry: ten critics, slower targets and 2,000 rounds, the defaults, learn more.
+        run = train(
+            "spacql",
+            dataset,
+            seed=seed,
+            out=out,
+            report=report,
+            rounds=rounds,
+            critics=5,
+            target_rate=0.05,
+        )
     scored = run.result["evaluation"]
     low, high = scored["score_interval"]
     print(
