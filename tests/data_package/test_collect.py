@@ -97,6 +97,7 @@ def test_the_cache_makes_a_dataset_once(tmp_path, monkeypatch):
     assert first.identity == second.identity
     assert cache.place("spread-random", 2).stat().st_mtime_ns == made
     assert cache.resolve(cache.place("spread-random", 2)).identity == first.identity
+    assert cache.resolve("spread-random", seed=107).info["seed"] == 2  # there are five
 
 
 def test_a_misspelt_name_and_a_wrong_folder_get_different_sentences(tmp_path):

@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import tyro
+
 
 def evaluate(
-    run: Path,
+    run: tyro.conf.Positional[Path],
+    /,
     episodes: int | None = None,
     gif: Path | None = None,
     seed: int = 0,

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from spacql.data import collect
+from spacql.data import behaviours, collect
 from spacql.data.dataset import Dataset
 from spacql.data.storage import load_dataset
 from spacql.errors import InputError
@@ -21,7 +21,10 @@ def place(name: str, seed: int) -> Path:
 
 
 def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:
-    """The dataset in a folder, or the named one, which is made if the cache lacks it."""
+    """The dataset in a folder, or the named one, which is made if the cache lacks it.
+
+    A run's seed k uses dataset k, as published; there are five, so that seed 5 uses dataset 0.
+    """
     if (Path(name_or_dir) / "dataset.json").is_file():
         return load_dataset(name_or_dir)
     name = str(name_or_dir)
@@ -32,6 +35,7 @@ def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:
                 "See `spacql data import --help` for logs in other formats."
             )
         collect.parse(name)
+    seed %= len(behaviours.SEEDS)
     path = place(name, seed)
     if not (path / "dataset.json").is_file():
         try:
