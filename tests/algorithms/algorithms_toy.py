@@ -7,6 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from spacql.algorithms import spacql
+from spacql.algorithms.learner import State
 from spacql.algorithms.transitions import Transitions, transitions
 from spacql.data import Dataset
 
@@ -33,14 +35,20 @@ def tiny_dataset(*, episodes: int = 6, final_action: bool = True, states: bool =
 
 
 @cache
-def setting(module: Any, config: Any, seed: int = 3) -> tuple[Any, Transitions]:
-    """A fresh state and the first 24 transitions, one of them terminal."""
+def setting(*, divergence: bool = False, seed: int = 3) -> tuple[State, Transitions]:
+    """A fresh state of two critics, and 24 transitions, one of them terminal."""
     data = tiny_dataset()
-    state = jax.jit(
-        partial(module.init, spec=data.spec, config=config, statistics=data.statistics())
-    )(jax.random.key(seed))
+    weights = "divergence" if divergence else "uniform"
+    config = spacql.Config(critics=2, hidden=(8, 6), penalty_weights=weights)  # type: ignore[arg-type]
+    init = partial(spacql.init, spec=data.spec, config=config, statistics=data.statistics())
+    state = jax.jit(init)(quick_key(seed))
     convert = jax.jit(lambda batch: transitions(data.spec, state.scale, batch))
     return state, convert(data.batch(data.transition_rows()[:24]))
+
+
+def quick_key(seed: int) -> jax.Array:
+    """A key whose numbers compile fast."""
+    return jax.random.key(seed, impl="rbg")
 
 
 def plain(tree: Any) -> Any:

@@ -1,5 +1,15 @@
+from collections.abc import Iterator
+
 import jax
 import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compile_fast() -> Iterator[None]:
+    """Compiling is most of the time of these tests, and none of them measures speed."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from algorithms_toy import plain, replaced
+from algorithms_toy import plain, quick_key, replaced
 from algorithms_toy import q as q_by_hand
 from algorithms_toy import setting as fresh
 
@@ -21,13 +21,13 @@ FORMS = ["log-sum-exp", "policy"]
 
 
 def setting(module, **values):
-    config = module.Config(**SMALL, **values)
-    return *fresh(module, config), config
+    divergence = values.get("penalty_weights") == "divergence"
+    return *fresh(divergence=divergence), module.Config(**SMALL, **values)
 
 
 @partial(jax.jit, static_argnames=("make", "config"))
 def alternatives(make, state, t, config):
-    return make(jax.random.key(5), state, t, config)
+    return make(quick_key(5), state, t, config)
 
 
 policies = jax.jit(act, static_argnums=0)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from algorithms_toy import deviation, least, plain, replaced
+from algorithms_toy import deviation, least, plain, quick_key, replaced
 from algorithms_toy import setting as fresh
 
 from spacql.algorithms import cfcql, icql_qs, macql, spacql
@@ -21,11 +21,10 @@ SMALL = {"critics": 2, "hidden": (8, 6), "target_noise": 0.0}
 
 def setting(module, **values):
     """A state whose target networks differ from the online ones, and all transitions."""
-    config = module.Config(**SMALL, **values)
-    state, t = fresh(module, config)
-    others, _ = fresh(module, config, seed=4)
+    state, t = fresh()
+    others, _ = fresh(seed=4)
     state = with_values(state, target_critics=others.critics, target_actors=others.actors)
-    return state, t, config
+    return state, t, module.Config(**SMALL, **values)
 
 
 @partial(jax.jit, static_argnames=("module", "config"))
@@ -51,7 +50,7 @@ def by_hand(state, t, discount, value):
 
 def check(module, value, **values):
     state, t, config = setting(module, **values)
-    y, metrics = target(module, jax.random.key(5), state, t, config)
+    y, metrics = target(module, quick_key(5), state, t, config)
     found = raw_q(state.scale, y, config.discount)
     expected = by_hand(state, t, config.discount, lambda *x: value(plain(state), *x))
     np.testing.assert_allclose(found, expected, rtol=1e-4)
@@ -87,7 +86,7 @@ def spacql_value(state, s, logged, policy, first):
 
 def test_spacql_mixes_sets_by_the_online_critics_disagreement() -> None:
     state, t, config = setting(spacql)
-    y, metrics = target(spacql, jax.random.key(5), state, t, config)
+    y, metrics = target(spacql, quick_key(5), state, t, config)
     found = np.asarray(raw_q(state.scale, y, config.discount))
     either = [
         by_hand(state, t, config.discount, lambda *x, i=i: spacql_value(plain(state), *x, i))
@@ -103,8 +102,8 @@ def test_spacql_mixes_sets_by_the_online_critics_disagreement() -> None:
 
 def test_spacql_with_all_agents_replaced_is_cfcql() -> None:
     state, t, config = setting(spacql, replaced=(2,))
-    mine, _ = target(spacql, jax.random.key(5), state, t, config)
-    theirs, _ = target(cfcql, jax.random.key(5), state, t, cfcql.Config(**SMALL))
+    mine, _ = target(spacql, quick_key(5), state, t, config)
+    theirs, _ = target(cfcql, quick_key(5), state, t, cfcql.Config(**SMALL))
     np.testing.assert_allclose(mine, theirs, rtol=1e-5)
 
 
@@ -112,14 +111,14 @@ def test_spacql_with_one_agent_replaced_is_icql_qs_in_expectation() -> None:
     state, t, config = setting(spacql, replaced=(1,))
     draw = jax.jit(jax.vmap(lambda key: spacql.target(key, state, t, config)[0]))
     mean = draw(jax.random.split(jax.random.key(5), 4000)).mean(axis=0)
-    expected, _ = target(icql_qs, jax.random.key(5), state, t, icql_qs.Config(**SMALL))
+    expected, _ = target(icql_qs, quick_key(5), state, t, icql_qs.Config(**SMALL))
     np.testing.assert_allclose(mean, expected, atol=0.02)
 
 
 def test_one_critic_gives_equal_weights() -> None:
     state, t, config = setting(spacql)
     one = jax.tree.map(lambda x: x[:1], state.critics)
-    _, metrics = target(spacql, jax.random.key(5), with_values(state, critics=one), t, config)
+    _, metrics = target(spacql, quick_key(5), with_values(state, critics=one), t, config)
     np.testing.assert_allclose(metrics["w"], 0.5)
 
 
@@ -176,8 +175,8 @@ def test_permuting_agents_changes_no_target(name) -> None:
         observations=swapped(t.observations),
         next_observations=swapped(t.next_observations),
     )
-    mine, metrics = target(module, jax.random.key(5), state, t, config)
-    theirs, other_metrics = target(module, jax.random.key(5), other, flipped, config)
+    mine, metrics = target(module, quick_key(5), state, t, config)
+    theirs, other_metrics = target(module, quick_key(5), other, flipped, config)
     np.testing.assert_allclose(mine, theirs, rtol=1e-5)
     u = other_metrics["u"][::-1] if name == "icql-qs" else other_metrics["u"]
     np.testing.assert_allclose(metrics["u"], u, rtol=1e-4)

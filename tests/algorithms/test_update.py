@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from algorithms_toy import tiny_dataset
+from algorithms_toy import quick_key, tiny_dataset
 
 from spacql.algorithms.registry import MODULES, find
 from spacql.algorithms.transitions import Scale, Transitions, bellman, raw_q, unit_actions
@@ -22,10 +22,10 @@ def test_a_round_moves_every_network_and_reports(name) -> None:
     init = jax.jit(
         partial(module.init, spec=data.spec, config=config, statistics=data.statistics())
     )
-    before = init(jax.random.key(0))
+    before = init(quick_key(0))
     rows = np.random.default_rng(0).choice(data.target_rows(), (2, 8))
     update = jax.jit(partial(module.update, config=config))
-    after, metrics = update(before, data.batch(rows), key=jax.random.key(1, impl="rbg"))
+    after, metrics = update(before, data.batch(rows), key=quick_key(1))
     expected = {"td_error", "penalty", "q_data", "q_policy", "u", "w", "k_eff",
                 "critic_gradient", "actor_gradient"}  # fmt: skip
     assert expected <= set(metrics)

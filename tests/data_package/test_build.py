@@ -256,7 +256,7 @@ def episode(steps=3, extra=1, seed=0):
         ([episode(), episode(extra=0)], "Episode 1: its observations differ in shape"),
         (
             [episode(), {**episode(), "rewards": np.zeros((2, 2))}],
-            "Episode 1: actions of 'agent_0'",
+            "Episode 1: rewards has 2 rows and observations of 'agent_0' has 4",
         ),
         ([episode(), {**episode(), "rewards": [0.0, np.nan, 0.0]}], "NaN at row 1 of episode 1"),
         ([{**episode(), "states": np.zeros((3, 2))}], "Episode 0: states and observations"),
@@ -283,3 +283,13 @@ def test_a_team_of_unlike_lengths_and_a_shared_reward_is_read():
     assert dataset.returns.tolist() == [[5, 5], [4, 4]]
     assert dataset.spec.horizon == 5
     assert len(dataset.target_rows()) == 5
+
+
+def test_too_few_rewards_are_not_blamed_on_the_actions():
+    episode = {
+        "observations": [np.zeros((6, 2)), np.zeros((6, 3))],
+        "actions": [np.zeros((5, 1)), np.zeros((5, 1))],
+        "rewards": np.zeros(3),
+    }
+    with pytest.raises(DataError, match="Episode 0: rewards has 3 rows and observations of"):
+        Dataset.from_episodes([episode])

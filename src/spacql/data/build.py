@@ -176,6 +176,15 @@ def _read_episode(episode: Mapping[str, Any], names: Sequence[str]) -> tuple[Log
     """One episode's transitions, and apart from them its final row, as far as it was logged."""
     steps = len(checks.reward_parts(episode["rewards"], names)[0])
 
+    for field in ("observations", "actions"):
+        parts = checks.per_agent(field, episode[field], names)
+        for name, part in zip(names, parts, strict=True):
+            if len(part) not in (steps, steps + 1):
+                raise DataError(
+                    f"rewards has {steps} rows and {field} of {name!r} has {len(part)}: an episode "
+                    "of T steps has T rewards, T or T + 1 actions, and T + 1 or T observations."
+                )
+
     def cut(parts: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         if any(len(part) != steps + 1 for part in parts):
             return parts, []
