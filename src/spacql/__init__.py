@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from spacql.data import save_dataset as save_dataset
     from spacql.evaluation.score import evaluate as evaluate
     from spacql.policies import Policy as Policy
+    from spacql.runs import train as train
 
 # Names are imported when first used, so that `spacql --help` does not wait for JAX.
 _HOMES = {
@@ -19,6 +20,7 @@ _HOMES = {
     "evaluate": "spacql.evaluation.score",
     "load_dataset": "spacql.data",
     "save_dataset": "spacql.data",
+    "train": "spacql.runs",
 }
 __all__ = [*_HOMES, "__version__"]
 
