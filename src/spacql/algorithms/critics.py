@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 
 ROWS = 192  # rows of a matrix product at a time, so that activations stay in the nearest caches
+FORWARD_ROWS = 1024  # the same where nothing is kept for a backward pass
 
 
 class Critic(eqx.Module):
@@ -99,7 +100,7 @@ def q_of_joint(critic: Critic, s: Array, a: Array) -> Array:
 
 def ensemble_q(critics: Critic, s: Array, a: Array) -> Array:
     """All critics at M joint actions a state: s (B, S), a (B, M, n, d); returns (J, B, M)."""
-    groups = in_groups((s, a), group_size(len(s), a.shape[1], most=len(s)))
+    groups = in_groups((s, a), group_size(len(s), a.shape[1], most=len(s), rows=FORWARD_ROWS))
 
     def of_critic(critic: Critic) -> Array:
         return each(lambda group: q_of_joint(critic, *group), groups).reshape(a.shape[:2])
@@ -159,9 +160,9 @@ def each(function: Callable[[Any], Any], xs: Any) -> Any:
     return jax.lax.map(function, xs) if loops() else jax.vmap(function)(xs)
 
 
-def group_size(batch: int, choices: int, most: int) -> int:
-    """Transitions a group: the largest divisor of the batch, at most `most`, for ROWS rows."""
-    limit = min(max(1, ROWS // choices), most)
+def group_size(batch: int, choices: int, most: int, rows: int = ROWS) -> int:
+    """Transitions a group: the largest divisor of the batch, at most `most`, for `rows` rows."""
+    limit = min(max(1, rows // choices), most)
     return max(size for size in range(1, limit + 1) if batch % size == 0)
 
 

@@ -49,6 +49,7 @@ def data_table(
         print(dumps({k: v for k, v in kept.items() if k.split("/")[0] in chosen}, indent=1))
     else:
         print(_markdown(chosen, seeds, kept))
+        print("\n" + _references(tasks))
 
 
 def _measure(dataset: Any) -> dict[str, Any]:
@@ -96,6 +97,31 @@ def _markdown(chosen: list[str], seeds: tuple[int, ...], kept: dict[str, Any]) -
             f"{np.sqrt((column['std'] ** 2).mean()):.1f} | {column['score'].mean():.1f} "
             f"({column['score'].min():.1f} to {column['score'].max():.1f}) | "
             f"{mean} ± {std} ({size:,}) |"
+        )
+    return "\n".join(lines)
+
+
+def _references(tasks: tuple[str, ...]) -> str:
+    """The shipped behaviours' levels, and the returns that count as scores of 0 and 100."""
+    from spacql.data import behaviours
+
+    lines = [
+        "| task | score 0 | score 100 | episodes | medium's score | experts' returns | steps to medium, to expert |",  # noqa: E501
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for task in tasks:
+        record = behaviours.record(task)
+
+        def span(level: str, field: str, record: Any = record) -> str:
+            values = [entry[level][field] for entry in record["seeds"]]
+            if field == "steps":
+                return f"{min(values) // 1000:,} to {max(values) // 1000:,} thousand"
+            return f"{min(values):.1f} to {max(values):.1f}"
+
+        lines.append(
+            f"| {task} | {record['random']['return']:.1f} | {record['expert']:.1f} | "
+            f"{record['episodes']:,} | {span('medium', 'score')} | {span('expert', 'return')} | "
+            f"{span('medium', 'steps')}; {span('expert', 'steps')} |"
         )
     return "\n".join(lines)
 
