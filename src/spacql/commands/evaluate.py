@@ -16,7 +16,7 @@ def evaluate(
 ) -> int:
     """Score the policies of a run, one line a seed.
 
-    RUN is the folder of a run, of one seed in it, or of any saved policy of a known task.
+    RUN is the folder of a run, or of one seed in it.
 
     Example: spacql evaluate runs/spacql-spread-random --gif spread.gif
 
