@@ -75,13 +75,13 @@ class Loggers:
                 raise InputError(f"There is no logger {name!r}. Loggers: {', '.join(LOGGERS)}.")
         if "tensorboard" in names:
             try:
-                from tensorboardX import SummaryWriter  # type: ignore[import-not-found]
+                from tensorboardX import SummaryWriter
             except ImportError as error:
                 raise MissingExtra("The TensorBoard logger", "loggers") from error
             self._tensorboard = SummaryWriter(str(folder / "tensorboard"))
         if "wandb" in names:
             try:
-                import wandb  # type: ignore[import-not-found]
+                import wandb
             except ImportError as error:
                 raise MissingExtra("The Weights & Biases logger", "loggers") from error
             self._wandb = wandb.init(project="spacql", dir=str(folder), config=dict(config))
