@@ -26,7 +26,7 @@ COMMANDS = {
     "train": "spacql.commands.train:main",
     "tune": "spacql.commands.tune:main",
     "evaluate": "spacql.commands.evaluate:evaluate",
-    "theory": "spacql.theory.command:theory",
+    "theory": "spacql.commands.theory:theory",
     "bench worlds": "spacql.commands.bench:bench_worlds",
     "bench update": "spacql.commands.bench_update:bench_update",
 }

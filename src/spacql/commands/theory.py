@@ -1,8 +1,6 @@
 """`spacql theory`."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,11 +26,12 @@ def theory(
         json: Print everything as JSON.
     """
     from spacql.errors import InputError
+    from spacql.progress import progress
     from spacql.theory import battery, curves
 
     if figure is not None and figure.exists() and not figure.is_dir():
         raise InputError(f"--figure takes a folder, and {figure} is a file.")
-    with _progress(battery.total(max(instances, 0))) as advance:
+    with progress("instances", battery.total(max(instances, 0))) as advance:
         rows = battery.run(instances, seed, advance=advance)
     numbers = curves.numbers()
     pictures = []
@@ -46,28 +45,6 @@ def theory(
     else:
         _print_tables(rows, numbers, pictures)
     return 0 if ok else 1
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal's standard error; elsewhere a plain line at every quarter."""
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import Progress
-
-        with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("instances", total=total)
-            yield lambda: bar.advance(task)
-        return
-    done = 0
-
-    def advance() -> None:
-        nonlocal done
-        done += 1
-        if done * 4 // total > (done - 1) * 4 // total:
-            print(f"{done} of {total} instances", file=sys.stderr)
-
-    yield advance
 
 
 def _print_json(

