@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spacql.commands.theory import _short, theory
 from spacql.errors import InputError
 from spacql.theory import battery, curves, shift
-from spacql.commands.theory import _short, theory
 
 
 def test_command_prints_every_statement_and_ends_well(capsys):
