@@ -1,7 +1,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -121,10 +120,8 @@ def test_documentation_code_runs(capsys):
 
 
 @pytest.mark.slow
-def test_a_thousand_instances_take_less_than_a_minute_and_are_those_of_the_documentation():
-    start = time.process_time()
+def test_a_thousand_instances_are_those_of_the_documentation():
     rows = battery.run(1000, seed=0)
-    assert time.process_time() - start < 60
     for row in rows:
         assert row.ok
         if row.tried:

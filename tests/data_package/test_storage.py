@@ -3,7 +3,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -220,9 +219,7 @@ def test_a_killed_writer_leaves_no_folder_and_the_next_one_clears_its_remains(tm
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_loading_reads_no_array(tmp_path, monkeypatch):
+def test_loading_maps_the_arrays(tmp_path):
     save_dataset(build(), tmp_path / "toy")
-    started = time.perf_counter()
     dataset = load_dataset(tmp_path / "toy")
-    assert time.perf_counter() - started < 1
     assert isinstance(dataset.joint_observations.base, np.memmap)
