@@ -129,3 +129,11 @@ def test_calling_inside_jit_equals_acting():
     arrays = tuple(jnp.asarray(o, jnp.float32) for o in seen)
     for inside, outside in zip(eqx.filter_jit(policy)(arrays, KEY), policy.act(seen), strict=True):
         np.testing.assert_allclose(inside, outside, rtol=1e-5, atol=1e-6)
+
+
+def test_weights_of_another_policy_are_refused(tmp_path):
+    networks(seed=0).save(tmp_path / "a")
+    networks(seed=1).save(tmp_path / "b")
+    (tmp_path / "b.safetensors").replace(tmp_path / "a.safetensors")
+    with pytest.raises(InputError, match="does not belong"):
+        Policy.load(tmp_path / "a")

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from spacql.errors import InputError
-from spacql.files import new_file, read_json, write_json
+from spacql.files import new_file, read_json, sha256, write_json
 from spacql.policies.actors import KINDS, Uniform
 from spacql.spec import Spec
 
@@ -95,7 +95,13 @@ class Policy(eqx.Module):
             described.append(entry)
         with new_file(path) as temporary:
             save_file(tensors or {"empty": np.zeros(1, np.float32)}, temporary)
-        text = {"format": FORMAT, "name": self.name, "agents": self.agents, "actors": described}
+        text = {
+            "format": FORMAT,
+            "name": self.name,
+            "agents": self.agents,
+            "weights": sha256(path),  # a kill between the two files must not mix two policies
+            "actors": described,
+        }
         write_json(path.with_suffix(".json"), text)
 
     @staticmethod
@@ -120,6 +126,9 @@ class Policy(eqx.Module):
                 f"{path.with_suffix('.json')} has policy format "
                 f"{described.get('format')!r}; this version reads {FORMAT}."
             )
+        if described.get("weights") != sha256(weights):
+            raise InputError(f"{weights} does not belong to {path.with_suffix('.json')}: one of "
+                             "them was replaced or damaged.")  # fmt: skip
         try:
             actors = tuple(
                 _build(entry, number, tensors) for number, entry in enumerate(described["actors"])
