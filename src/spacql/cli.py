@@ -5,11 +5,13 @@ chosen one is imported, and none imports JAX before it runs.
 """
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from spacql.errors import SpacqlError
+from spacql.threads import one_thread
 
 # Words on the command line: module and function.
 COMMANDS = {
@@ -45,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     name = next((" ".join(words[:k]) for k in (2, 1) if " ".join(words[:k]) in COMMANDS), None)
     if name is None:
         sys.exit(_help(words))
+    os.environ.update(one_thread(os.environ))
     function = _function(name)
     rest = words[len(name.split()) :]
     try:

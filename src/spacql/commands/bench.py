@@ -60,11 +60,10 @@ def _in_fresh_process(kind: str, steps: int) -> float:
     import subprocess
 
     from spacql.errors import InputError
+    from spacql.threads import one_thread
 
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
-    single = {"XLA_FLAGS": flags, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "spacql.commands.bench", kind, str(steps)]
-    done = subprocess.run(command, env=os.environ | single, capture_output=True, text=True)
+    done = subprocess.run(command, env=one_thread(os.environ), capture_output=True, text=True)
     if done.returncode:
         raise InputError(f"Measuring {LABELS[kind]} failed: {done.stderr.strip()[-500:]}")
     return float(done.stdout)

@@ -21,13 +21,13 @@ def bench_update(repeats: int = 5, json: bool = False) -> None:
     import sys
     from json import dumps, loads
 
-    from spacql.training.seeds import ONE_THREAD
+    from spacql.threads import one_thread
 
     # A fresh process, bound to one core before JAX starts its threads.
     core = str(min(os.sched_getaffinity(0)))
     command = [sys.executable, "-m", "spacql.commands.bench_update", str(repeats), core]
     done = subprocess.run(
-        command, env={**os.environ, **ONE_THREAD}, stdout=subprocess.PIPE, text=True, check=True
+        command, env=one_thread(os.environ), stdout=subprocess.PIPE, text=True, check=True
     )
     result = loads(done.stdout.splitlines()[-1])
     if json:

@@ -10,13 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# One thread a process: several seeds side by side beat one seed on several threads.
-ONE_THREAD = {
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-}
+from spacql.threads import one_thread
 
 
 @dataclass
@@ -53,13 +47,12 @@ def run_jobs(
                     on_failure(job)
 
     def _run(job: Job, core: int) -> None:
-        flags = " ".join([os.environ.get("XLA_FLAGS", ""), ONE_THREAD["XLA_FLAGS"]]).strip()
         process = subprocess.Popen(
             job.command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **ONE_THREAD, "XLA_FLAGS": flags, "SPACQL_CORE": str(core)},
+            env={**one_thread(os.environ), "SPACQL_CORE": str(core)},
         )
         with lock:
             running.add(process)

@@ -1,6 +1,5 @@
 """What worlds outside JAX share: checked actions, seeds, and episodes in several processes."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -86,9 +85,6 @@ _run: Callable[[int], Trajectories]  # what a worker process does with an episod
 
 def _start_worker(world: Any, policy: Policy, key_data: np.ndarray, key_impl: str) -> None:
     global _run
-    os.environ["XLA_FLAGS"] = (
-        os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
-    )
     jax.config.update("jax_platforms", "cpu")
     # Handing each small computation to another thread costs more than the computation.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
