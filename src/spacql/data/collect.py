@@ -12,7 +12,7 @@ from spacql.data.storage import DatasetWriter
 from spacql.errors import InputError
 from spacql.policies import uniform
 from spacql.progress import Advance, progress
-from spacql.worlds import TASKS, Trajectories, episode_chunks, make
+from spacql.worlds import TASKS, Trajectories, episode_chunks, is_jax, make
 
 QUALITIES = ("random", "medium-replay", "medium", "expert")
 NAMES = tuple(f"{task}-{quality}" for task in TASKS for quality in QUALITIES)
@@ -109,7 +109,9 @@ def _replay(
 
 def _lived(task: str, world: Any, seed: int, record: Any) -> int:
     """Episodes of the behaviour's training until it was medium."""
-    return record["seeds"][seed]["medium"]["steps"] // world.spec.horizon
+    episodes = record["seeds"][seed]["medium"]["steps"] // world.spec.horizon
+    # In a host world the next step closes an episode, and none follows the last snapshot.
+    return episodes if is_jax(world) else episodes - 1
 
 
 def _describe(task: str, quality: str, seed: int, record: Any) -> dict[str, Any]:
