@@ -34,7 +34,10 @@ def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:
                 f"{name} is no dataset folder: it holds no dataset.json. "
                 "See `spacql data import --help` for logs in other formats."
             )
-        collect.parse(name)
+        try:
+            collect.parse(name)
+        except InputError as error:
+            raise InputError(f"{error} There is no folder {name!r} here either.") from error
     seed %= len(behaviours.SEEDS)
     path = place(name, seed)
     if not (path / "dataset.json").is_file():
