@@ -122,6 +122,17 @@ def test_one_critic_gives_equal_weights() -> None:
     np.testing.assert_allclose(metrics["w"], 0.5)
 
 
+def test_spacql_with_uniform_mixing_ignores_the_disagreement() -> None:
+    """The ablation: u_k is reported as before, and every k counts the same."""
+    state, t, config = setting(spacql, mixing="uniform")
+    y, metrics = target(spacql, quick_key(5), state, t, config)
+    np.testing.assert_allclose(metrics["w"], 0.5)
+    assert metrics["k_eff"] == 1.5
+    weighted, by_trust = target(spacql, quick_key(5), state, t, spacql.Config(**SMALL))
+    np.testing.assert_array_equal(metrics["u"], by_trust["u"])
+    assert not np.allclose(y, weighted)
+
+
 def test_icql_qs_averaged_gradient_is_the_centralised_one() -> None:
     """The paper's proposition: mean of per-agent TD gradients = gradient with the mean target."""
     keys = jax.random.split(jax.random.key(6), 4)

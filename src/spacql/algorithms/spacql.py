@@ -5,8 +5,10 @@ weights w_k that fall with the ensemble's disagreement u_k. Penalty: one agent a
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import jax
+import jax.numpy as jnp
 from jax import Array
 
 from spacql.algorithms import penalties
@@ -48,6 +50,7 @@ class Config:
     action_cost: float = 0.001  # weight of the squared action in the actors' loss
     # Target
     replaced: tuple[int, ...] = ()  # the numbers k of replaced agents to mix; empty: 1 to n
+    mixing: Literal["uncertainty", "uniform"] = "uncertainty"  # w_k by 1 / u_k, or all equal
     # Penalty
     alpha: float = 0.5  # weight of the penalty, for standardised rewards
     penalty: penalties.Form = "log-sum-exp"  # over sampled actions; or at the policy's action
@@ -79,7 +82,7 @@ def target(key: Array, state: State, t: Transitions, config: Config) -> tuple[Ar
     sets = random_sets(set_key, batch, n, config.replaced or range(1, n + 1))  # (B, K, n)
     a_k = replace(sets, t.next_a, a_pi)  # (B, K, n, d)
     u_k = uncertainty(ensemble_q(state.critics, t.next_s, a_k))  # (B, K)
-    w_k = weights(u_k)
+    w_k = jnp.full_like(u_k, 1 / u_k.shape[1]) if config.mixing == "uniform" else weights(u_k)
     value = mixture(w_k, ensemble_q(state.target_critics, t.next_s, a_k))
     y = bellman(t, state.scale, value, config.discount)
     return y, target_metrics(state, u_k, w_k, sets)
