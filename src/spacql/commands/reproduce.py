@@ -1,0 +1,220 @@
+"""`spacql reproduce NAME`: a table or figure of the paper, from stored runs and new ones."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from spacql.experiments.executors import Executor
+    from spacql.experiments.plans import Plan, PlannedRun
+    from spacql.experiments.store import Store
+
+Name = Literal["table1", "table2", "ablation", "algorithms", "figure1", "figure2", "figure3"]
+
+
+def reproduce(
+    name: tyro.conf.Positional[Name],
+    /,
+    only: tuple[str, ...] = (),
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4),
+    rounds: int | None = None,
+    workers: int = 0,
+    results: Path | None = None,
+    runs: Path = Path("runs/reproduce"),
+    dry_run: bool = False,
+    stored: bool = False,
+    out: Path | None = None,
+    json: bool = False,
+) -> int:
+    """Reproduce a table or figure of the paper: run what is missing, then print or draw it.
+
+    Finished runs are found in the results folder by their whole configuration and are not run
+    again. An interrupted reproduction goes on where it stopped, and a failed run stops no other.
+
+    table1: CFCQL and ICQL-QS. table2: all algorithms and datasets. ablation: is it the
+    replacement or the ensemble? algorithms: all of them on spread. figure1: how agents' actions
+    hang together. figure2: spread of the ensemble during training. figure3: weights w_k.
+
+    Example: spacql reproduce table1 --only spread-random --seeds 0 1
+
+    Args:
+        name: Which table or figure.
+        only: Tasks, qualities, datasets or methods to narrow it to; parts of names will do.
+        seeds: Which seeds.
+        rounds: Another length of training than the settings'.
+        workers: Processes at a time; 0 is one a core.
+        results: Folder of finished runs; that of the checkout if not given.
+        runs: Folder for the runs' own folders.
+        dry_run: Only say what is finished and what is missing, and how long it will take.
+        stored: Run nothing; what is missing is a dash.
+        out: Write files: OUT.md and OUT.csv, or OUT.png and OUT.svg. A figure without it is
+            written here under its own name.
+        json: Print the numbers as JSON.
+    """
+    from spacql.experiments.executors import Local
+    from spacql.experiments.plans import make_plan
+    from spacql.experiments.store import Store
+
+    plan, store = make_plan(name, only=only, seeds=seeds, rounds=rounds), Store(results)
+    executor = Local(runs, workers)
+    if dry_run:
+        show_plan(plan, store, executor.workers, json)
+        return 0
+    failed = [] if stored else run_missing(plan, store, executor)
+    if name.startswith("figure"):
+        draw(plan, store, out or Path(name), json)
+    else:
+        print_table(plan, store, out, json)
+    return 1 if failed else 0
+
+
+def run_missing(plan: "Plan", store: "Store", executor: "Executor") -> "list[PlannedRun]":
+    """Run what the store lacks, and store each run when it is finished. Returns the failed ones."""
+    import sys
+
+    from spacql.errors import SpacqlError
+    from spacql.experiments.estimate import duration, seconds
+    from spacql.progress import progress
+
+    missing = plan.missing(store)
+    if not missing:
+        return []
+    finished = list(store)
+    expected = {run.key: seconds(run, finished) for run in missing}
+    reached = dict.fromkeys(expected, 0.0)
+    scores: dict[str, float] = {}  # of the runs that are running
+    failed: list[PlannedRun] = []
+    ended = 0
+    with progress(f"{plan.name}: {len(missing)} runs", sum(expected.values())) as advance:
+
+        def report(run: "PlannedRun", event: Mapping[str, Any]) -> None:
+            nonlocal ended
+            label = f"{run.dataset} {run.algorithm} seed {run.seed}"
+            share = 1.0
+            if event["kind"] == "progress":
+                share = event["round"] / run.config.rounds
+                if event.get("score") is not None:
+                    scores[label] = event["score"]
+            else:
+                ended += 1
+                scores.pop(label, None)
+                try:
+                    problem = event.get("error") or take(event["folder"])
+                except SpacqlError as error:
+                    problem = str(error)
+                if problem:
+                    failed.append(run)
+                    print(f"{label} failed: {problem}", file=sys.stderr)
+                else:
+                    mine = store.runs[run.key]
+                    print(f"{label}: score {mine.score:.1f} ({duration(mine.seconds)})",
+                          file=sys.stderr)  # fmt: skip
+            text = ", ".join(f"{who}: {score:.1f}" for who, score in scores.items())
+            amount = (share - reached[run.key]) * expected[run.key]
+            reached[run.key] = share
+            advance(amount, f"{ended} of {len(missing)} ended  {text}")
+
+        def take(folder: Path) -> str:
+            status = store.add(folder)
+            return "" if status in ("added", "there") else f"{folder}: {status}."
+
+        with terminated_as_interrupted():
+            executor.execute(missing, report)
+    return failed
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """A plain `kill` of this process ends its workers too, as Ctrl-C does."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def show_plan(plan: "Plan", store: "Store", workers: int, json: bool) -> None:
+    """What is finished, what is missing, and how long the rest will take."""
+    from json import dumps
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from spacql.experiments.estimate import duration, seconds
+
+    missing, everything, finished = plan.missing(store), plan.runs(), list(store)
+    expected = {run.key: seconds(run, finished) for run in missing}
+    total = sum(expected.values())
+    cells = []
+    for block in plan.blocks:
+        table = Table(block.title, box=None, padding=(0, 1), header_style="underline")
+        for column in block.columns:
+            table.add_column(column.label, justify="right")
+        for method in block.methods:
+            row = []
+            for column in block.columns:
+                runs = plan.cell(method, column)
+                left = [expected[run.key] for run in runs if run.key in expected]
+                cell = {"dataset": column.dataset, "column": column.label, "method": method.label}
+                counts = {"runs": len(runs), "missing": len(left), "seconds": sum(left)}
+                cells.append(cell | {"rounds": runs[0].config.rounds} | counts)
+                time = f", {duration(sum(left))}" if left else ""
+                row.append(f"{len(runs) - len(left)} of {len(runs)}{time}")
+            table.add_row(method.label, *row)
+        if not json:
+            Console().print(table)
+    if json:
+        found = {"name": plan.name, "runs": len(everything), "missing": len(missing)}
+        print(dumps(found | {"seconds_of_a_core": total, "cells": cells}, indent=1))
+        return
+    print(
+        f"{plan.name}: {len(everything)} runs, {len(everything) - len(missing)} finished, "
+        f"{len(missing)} missing; about {duration(total)} on one core, "
+        f"{duration(total / workers)} with {workers} workers."
+    )
+
+
+def print_table(plan: "Plan", store: "Store", out: Path | None, json: bool) -> None:
+    from json import dumps
+
+    from spacql.experiments import tables
+    from spacql.files import new_file
+
+    if out is not None:
+        texts = {".md": tables.markdown(plan, store), ".csv": tables.to_csv(plan, store)}
+        for suffix, text in texts.items():
+            with new_file(out.with_name(out.name + suffix)) as temporary:
+                temporary.write_text(text)
+    if json:
+        found = {"name": plan.name, "cells": tables.records(plan, store)}
+        print(dumps(found | {"notes": tables.notes(plan, store)}, indent=1))
+        return
+    tables.show(plan, store)
+    if out is not None:
+        print(f"Wrote {out}.md and {out}.csv")
+
+
+def draw(plan: "Plan", store: "Store", out: Path, json: bool) -> None:
+    from json import dumps
+
+    from spacql.experiments import figures  # type: ignore[attr-defined]
+
+    data = figures.draw(plan, store, out)
+    if json:
+        print(dumps(data, indent=1))
+        return
+    print(data["caption"])
+    print(f"Wrote {out}.png and {out}.svg")

@@ -1,0 +1,130 @@
+"""`spacql results add` and `list`: the store of finished runs."""
+
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+
+def results_add(
+    folders: tyro.conf.Positional[tuple[Path, ...]],
+    /,
+    results: Path | None = None,
+    json: bool = False,
+) -> int:
+    """Take finished runs (and sweeps of `spacql tune`) into the results folder.
+
+    All run folders below the given ones are looked at. A run becomes one small file; a sweep's
+    tune.json is kept under results/tuning, and its trainings are not taken.
+
+    Example: spacql results add runs/spacql-spread-random
+
+    Args:
+        folders: Where to look.
+        results: Folder of finished runs; that of the checkout if not given.
+        json: Print what happened as JSON.
+    """
+    from json import dumps
+
+    from spacql.errors import InputError
+    from spacql.experiments.store import Store, run_folders
+
+    if not folders:
+        raise InputError("Which folders? For example: spacql results add runs")
+    store = Store(results)
+    runs, sweeps = run_folders(folders)
+    if not runs and not sweeps:
+        raise InputError(f"There is no run below {', '.join(map(str, folders))}.")
+    done = [{"folder": str(folder), "status": store.add(folder)} for folder in runs]
+    for sweep in sweeps:
+        done.append({"folder": str(sweep.parent), "status": f"sweep: {store.add_sweep(sweep)}"})
+    if json:
+        print(dumps(done, indent=1))
+    else:
+        meaning = {
+            "added": "added",
+            "there": "there already",
+            "unfinished": "unfinished, not taken",
+            "no score": "has no score, not taken",
+            "other data": "not taken: the same run on other data of that name is there. Remove its "
+            "file from the results to take this one",
+        }
+        for entry in done:
+            print(f"{entry['folder']}: {meaning.get(entry['status'], entry['status'])}")
+        count = sum(entry["status"] == "added" for entry in done)
+        print(f"{count} added, {len(store)} in {store.results}")
+    return 1 if any(entry["status"] == "other data" for entry in done) else 0
+
+
+def results_list(
+    only: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    results: Path | None = None,
+    json: bool = False,
+) -> None:
+    """List the finished runs in the results folder, seeds together.
+
+    Example: spacql results list spread-random
+
+    Args:
+        only: Parts of names of datasets and algorithms; all must fit.
+        results: Folder of finished runs; that of the checkout if not given.
+        json: Print JSON instead of a table.
+    """
+    from json import dumps
+
+    import numpy as np
+    from rich.console import Console
+    from rich.table import Table
+
+    from spacql.experiments.store import Store, StoredRun, digest, mixed_data, signature
+
+    store = Store(results)
+    groups: dict[tuple[str, ...], list[StoredRun]] = {}
+    for run in store:
+        name = f"{run.dataset} {run.algorithm}"
+        if all(word in name for word in only):
+            place = (run.dataset, run.algorithm, signature(run.config))
+            groups.setdefault(place, []).append(run)
+    rows: list[dict[str, Any]] = [
+        {
+            "dataset": dataset,
+            "algorithm": algorithm,
+            "configuration": digest(runs[0].config),
+            "unlike_settings": unlike_settings(algorithm, dataset, runs[0].config),
+            "seeds": sorted(run.seed for run in runs),
+            "scores": [run.score for run in sorted(runs, key=lambda run: run.seed)],
+        }
+        for (dataset, algorithm, _), runs in sorted(groups.items())
+    ]
+    warnings = mixed_data(run for runs in groups.values() for run in runs)
+    if json:
+        print(dumps({"runs": rows, "warnings": warnings}, indent=1))
+        return
+    table = Table("dataset", "algorithm", "seeds", "score", "unlike the settings", box=None)
+    for row in rows:
+        scores = np.array(row["scores"])
+        unlike = ", ".join(f"{n}={v}" for n, v in row["unlike_settings"].items())
+        table.add_row(row["dataset"], row["algorithm"], " ".join(map(str, row["seeds"])),
+                      f"{scores.mean():.1f} ± {scores.std():.1f}", unlike)  # fmt: skip
+    if rows:
+        Console().print(table)
+    print(f"{sum(map(len, groups.values()))} runs in {store.results / 'runs'}")
+    for warning in warnings:
+        print(warning)
+
+
+def unlike_settings(algorithm: str, dataset: str, config: dict[str, Any]) -> dict[str, Any]:
+    """Where a stored configuration differs from what a run would get today."""
+    import json
+    from dataclasses import asdict
+
+    from spacql.algorithms.registry import MODULES
+    from spacql.experiments.plans import configured
+    from spacql.experiments.store import signature
+
+    if algorithm not in MODULES:
+        return {}
+    today = json.loads(signature(asdict(configured(algorithm, dataset, {}))))
+    mine = json.loads(signature(config))
+    return {name: mine.get(name) for name in today | mine if today.get(name) != mine.get(name)}

@@ -1,0 +1,1 @@
+"""The paper's tables and figures as data: what runs they need, where finished ones are kept."""

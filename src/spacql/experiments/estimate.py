@@ -1,0 +1,37 @@
+"""How long a run will take: from finished ones of its kind, or roughly."""
+
+from collections.abc import Iterable
+from math import prod
+from statistics import median
+from typing import Any
+
+from spacql.experiments.plans import PlannedRun
+from spacql.experiments.store import StoredRun
+
+
+def rough_seconds(config: Any) -> float:
+    """On one core of 2026: a fixed part for every critic update, and one for the critics."""
+    get = config.get if isinstance(config, dict) else lambda n, d: getattr(config, n, d)
+    width = prod(get("hidden", (64, 64))) / 64**2
+    size = get("critics", 2) * get("batch_size", 1024) / 256
+    return 20 + get("rounds", 2000) * get("updates", 5) * (0.003 + 0.0013 * width * size)
+
+
+def seconds(run: PlannedRun, finished: Iterable[StoredRun]) -> float:
+    """The rough estimate, corrected by how far it was off for the same algorithm and task."""
+    task = run.dataset.partition("-")[0]
+    ratios = [
+        stored.seconds / rough_seconds(stored.config)
+        for stored in finished
+        if stored.algorithm == run.algorithm and stored.dataset.partition("-")[0] == task
+    ]
+    return rough_seconds(run.config) * (median(ratios) if ratios else 1.0)
+
+
+def duration(seconds: float) -> str:
+    """In the unit that a reader would choose."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,286 @@
+"""The tables and figures as data: which runs each of them needs.
+
+A plan is made of blocks. A block is a grid of methods (rows) and columns (a dataset, with
+settings that all methods share there); every cell is one configuration, run with every seed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
+from importlib.resources import files
+from itertools import product
+from typing import Any
+
+from spacql.errors import InputError
+from spacql.experiments.store import Store, StoredRun, digest, key
+from spacql.files import read_json
+
+QUALITIES = ("expert", "medium", "medium-replay", "random")  # the order of the paper's tables
+TASKS = ("spread", "tag", "world", "halfcheetah")
+SEEDS = (0, 1, 2, 3, 4)
+PENALTIES = ("log-sum-exp", "policy")
+PENALISED = ("spacql", "icql-qs", "cfcql")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row: an algorithm with hyperparameters of its own."""
+
+    label: str
+    algorithm: str
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A dataset, with hyperparameters that every method gets there."""
+
+    label: str
+    dataset: str
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def task(self) -> str:
+        return self.dataset.partition("-")[0]
+
+
+@dataclass(frozen=True)
+class Block:
+    title: str
+    methods: tuple[Method, ...]
+    columns: tuple[Column, ...]
+    published: bool = False  # whether the paper has numbers for these cells
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One training: everything that decides what comes out of it."""
+
+    algorithm: str
+    dataset: str
+    seed: int
+    config: Any  # the algorithm's Config
+
+    @property
+    def key(self) -> str:
+        return key(self.algorithm, asdict(self.config), self.dataset, self.seed)
+
+    @property
+    def name(self) -> str:
+        """Also the place of its folder, below that of all runs."""
+        return f"{self.dataset}/{self.algorithm}-{digest(asdict(self.config))}/seed-{self.seed}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
+    seeds: tuple[int, ...] = SEEDS
+    rounds: int | None = None  # instead of those of the settings
+
+    def cell(self, method: Method, column: Column) -> list[PlannedRun]:
+        """The runs of one cell, one a seed."""
+        overrides = {**method.overrides, **column.overrides}
+        if self.rounds is not None:
+            overrides["rounds"] = self.rounds
+        config = configured(method.algorithm, column.dataset, overrides)
+        return [PlannedRun(method.algorithm, column.dataset, s, config) for s in self.seeds]
+
+    def runs(self) -> list[PlannedRun]:
+        """All runs, each once: block by block, and in it seed by seed, so that a table is filled
+        as evenly as time allows."""
+        found: dict[str, PlannedRun] = {}
+        for block in self.blocks:
+            cells = [self.cell(m, c) for c, m in product(block.columns, block.methods)]
+            for of_seed in zip(*cells, strict=True):
+                for run in of_seed:
+                    found.setdefault(run.key, run)
+        return list(found.values())
+
+    def missing(self, store: Store) -> list[PlannedRun]:
+        return [run for run in self.runs() if run.key not in store.runs]
+
+    def stored(self, store: Store, method: Method, column: Column) -> list[StoredRun]:
+        """The finished runs of one cell."""
+        runs = (store.runs.get(run.key) for run in self.cell(method, column))
+        return [run for run in runs if run is not None]
+
+    def cells(self) -> Iterator[tuple[Block, Method, Column]]:
+        for block in self.blocks:
+            yield from ((block, m, c) for m, c in product(block.methods, block.columns))
+
+
+def configured(algorithm: str, dataset: str, overrides: Mapping[str, Any]) -> Any:
+    """The Config that a run gets: overrides over the table of settings over the defaults.
+
+    The settings see the overrides too, since what fits may depend on them.
+    """
+    from spacql.algorithms.registry import find
+    from spacql.algorithms.settings import settings
+    from spacql.runs import check
+
+    defaults = find(algorithm).Config()
+    known = {field.name for field in fields(defaults)}
+    if unknown := overrides.keys() - known:
+        raise InputError(f"{algorithm} has no hyperparameter {sorted(unknown)[0]!r}.")
+    config = settings(algorithm, replace(defaults, **overrides), dataset)
+    return check(replace(config, **overrides))
+
+
+def columns(task: str) -> tuple[Column, ...]:
+    return tuple(Column(quality, f"{task}-{quality}") for quality in QUALITIES)
+
+
+def with_both_penalties(task: str, qualities: Iterable[str]) -> tuple[Column, ...]:
+    return tuple(
+        Column(f"{quality}, {penalty}", f"{task}-{quality}", {"penalty": penalty})
+        for quality, penalty in product(qualities, PENALTIES)
+    )
+
+
+def plain(names: Iterable[str]) -> tuple[Method, ...]:
+    """Algorithms with the settings that they have anyway."""
+    return tuple(Method(name, name) for name in names)
+
+
+def critics(algorithm: str, count: int) -> Method:
+    return Method(f"{algorithm}, {count} critics", algorithm, {"critics": count})
+
+
+def registered() -> tuple[str, ...]:
+    from spacql.algorithms.registry import MODULES
+
+    return tuple(MODULES)
+
+
+def table1() -> tuple[Block, ...]:
+    methods = plain(("cfcql", "icql-qs"))
+    return tuple(
+        Block(task, methods, columns(task), published=True) for task in ("spread", "world")
+    )
+
+
+def table2() -> tuple[Block, ...]:
+    return tuple(Block(task, plain(registered()), columns(task), published=True) for task in TASKS)
+
+
+def ablation() -> tuple[Block, ...]:
+    methods = (
+        critics("cfcql", 2),
+        critics("cfcql", 10),
+        critics("icql-qs", 2),
+        critics("icql-qs", 10),
+        Method("spacql, uniform weights", "spacql", {"critics": 10, "mixing": "uniform"}),
+        critics("spacql", 2),
+        critics("spacql", 5),
+        critics("spacql", 10),
+    )
+    return (Block("spread", methods, with_both_penalties("spread", ("random", "expert"))),)
+
+
+def algorithms() -> tuple[Block, ...]:
+    both = with_both_penalties("spread", ("random", "expert"))
+    return (
+        Block("spread", plain(registered()), columns("spread"), published=True),
+        Block("spread, both penalties", plain(PENALISED), both),
+    )
+
+
+def figure2() -> tuple[Block, ...]:
+    methods = (critics("cfcql", 10), critics("icql-qs", 10), critics("spacql", 10))
+    qualities = ("random", "expert")
+    return (Block("spread", methods, tuple(Column(q, f"spread-{q}") for q in qualities)),)
+
+
+def figure3() -> tuple[Block, ...]:
+    return tuple(Block(task, plain(("spacql",)), columns(task)) for task in ("spread", "world"))
+
+
+PLANS = {
+    "table1": ("CFCQL and ICQL-QS: all agents replaced, or one", table1),
+    "table2": ("All algorithms", table2),
+    "ablation": ("Is it the replacement or the ensemble?", ablation),
+    "algorithms": ("All algorithms on spread", algorithms),
+    "figure1": ("How the agents' actions hang together", tuple),
+    "figure2": ("Spread of the ensemble's values at the target's actions", figure2),
+    "figure3": ("Weights of the numbers of replaced agents", figure3),
+}
+
+
+def make_plan(
+    name: str,
+    *,
+    only: Sequence[str] = (),
+    seeds: Sequence[int] = SEEDS,
+    rounds: int | None = None,
+) -> Plan:
+    """A table's or figure's plan, narrowed to what `only` names."""
+    if name not in PLANS:
+        raise InputError(f"There is no {name!r} to reproduce. There are: {', '.join(PLANS)}.")
+    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+        raise InputError("Seeds must be different numbers from 0 on, and at least one.")
+    title, blocks = PLANS[name]
+    narrowed = narrow(blocks(), only) if only else blocks()
+    return Plan(name, title, narrowed, tuple(seeds), rounds)
+
+
+def narrow(blocks: tuple[Block, ...], only: Sequence[str]) -> tuple[Block, ...]:
+    """The cells whose dataset and method fit. Each word names tasks, qualities, datasets or
+    methods: exactly if there is such a name, else as a part of names."""
+    by_column = {c: _names(c) for block in blocks for c in map(_frozen, block.columns)}
+    by_method = {m: _names(m) for block in blocks for m in map(_frozen, block.methods)}
+    wanted_columns, wanted_methods = set(), set()
+    for word in only:
+        in_columns, in_methods = _matching(word, by_column), _matching(word, by_method)
+        if not in_columns and not in_methods:
+            known = dict.fromkeys(n for names in (by_column | by_method).values() for n in names)
+            raise InputError(f"--only {word}: nothing here has that name. Known: "
+                             f"{', '.join(known)}.")  # fmt: skip
+        wanted_columns |= in_columns
+        wanted_methods |= in_methods
+    narrowed = []
+    for block in blocks:
+        kept_columns = tuple(
+            c for c in block.columns if not wanted_columns or _frozen(c) in wanted_columns
+        )
+        kept_methods = tuple(
+            m for m in block.methods if not wanted_methods or _frozen(m) in wanted_methods
+        )
+        if kept_columns and kept_methods:
+            narrowed.append(replace(block, methods=kept_methods, columns=kept_columns))
+    return tuple(narrowed)
+
+
+def _frozen(item: Method | Column) -> tuple[str, str]:
+    return item.label, item.dataset if isinstance(item, Column) else item.algorithm
+
+
+def _names(item: tuple[str, str]) -> list[str]:
+    """What a word of --only may be, of a column (label, dataset) or method (label, algorithm)."""
+    label, name = item
+    task, _, quality = name.partition("-")
+    parts = [task, quality] if task in TASKS else []
+    return [name, *parts, *(part for part in [label, *label.split(", ")] if part != name)]
+
+
+def _matching(word: str, named: Mapping[tuple[str, str], list[str]]) -> set[tuple[str, str]]:
+    exact = {item for item, names in named.items() if word in names}
+    return exact or {item for item, names in named.items() if any(word in n for n in names)}
+
+
+@cache
+def _published() -> dict[str, Any]:
+    return read_json(str(files("spacql") / "assets" / "published-scores.json"))
+
+
+def published(dataset: str, algorithm: str, table: str = "") -> tuple[float, float | None] | None:
+    """The paper's score of an algorithm: mean, and deviation where it gives one.
+
+    From Table 2, or Table 1 where that is asked for or has the only number.
+    """
+    order = ("table1", "table2") if table == "table1" else ("table2", "table1")
+    for name in order:
+        if found := _published()[name].get(dataset, {}).get(algorithm):
+            return found[0], found[1] if len(found) > 1 else None
+    return None

@@ -1,0 +1,291 @@
+"""The store of finished runs: one small JSON file each, from which tables and figures are made.
+
+RESULTS/runs/spread-random/spacql-1a2b3c4d-seed-0.json    1a2b3c4d stands for the configuration
+RESULTS/tuning/spread-random-spacql.json                  sweeps, as `spacql tune` wrote them
+
+A run is found by its algorithm, the name of its dataset, its seed and every value of its
+configuration, so that a changed default never passes an old result for a new one.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from spacql.errors import InputError
+from spacql.files import new_file, read_json
+from spacql.training.metrics import read_metrics
+
+FORMAT = 1
+POINTS = 20  # most points of a curve
+DIGITS = 5  # significant ones
+METRICS = ("u", "w", "k_eff", "q_data", "q_policy", "td_error", "penalty")
+# Hyperparameters that came later, and the value that does what runs without them did.
+LATER: dict[str, Any] = {"mixing": "uncertainty"}
+
+Status = Literal["added", "there", "unfinished", "no score", "other data"]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A finished run, as its file holds it."""
+
+    record: Mapping[str, Any]
+
+    @property
+    def algorithm(self) -> str:
+        return self.record["algorithm"]
+
+    @property
+    def dataset(self) -> str:
+        return self.record["dataset"]["name"]
+
+    @property
+    def seed(self) -> int:
+        return self.record["seed"]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self.record["config"]
+
+    @property
+    def score(self) -> float:
+        return self.record["evaluation"]["score"]
+
+    @property
+    def seconds(self) -> float:
+        return self.record["seconds"]
+
+    @property
+    def curve(self) -> list[dict[str, Any]]:
+        return self.record["curve"]
+
+    @property
+    def data(self) -> tuple[str, int | None, str]:
+        """Name, seed and identity of the dataset."""
+        dataset = self.record["dataset"]
+        return dataset["name"], dataset["seed"], dataset["identity"]
+
+    @property
+    def key(self) -> str:
+        return key(self.algorithm, self.config, self.dataset, self.seed)
+
+    @property
+    def name(self) -> str:
+        return f"{self.dataset}/{self.algorithm}-{digest(self.config)}-seed-{self.seed}.json"
+
+
+class Store:
+    """All finished runs in a folder. What does not exist yet is empty."""
+
+    def __init__(self, results: Path | str | None = None):
+        self.results = default_results() if results is None else Path(results)
+        self.runs: dict[str, StoredRun] = {}
+        if self.results.exists() and not self.results.is_dir():
+            raise InputError(f"{self.results} is a file, not a folder of results.")
+        for path in sorted((self.results / "runs").glob("*/*.json")):
+            run = _read(path)
+            self.runs[run.key] = run
+
+    def __iter__(self) -> Iterator[StoredRun]:
+        return iter(self.runs.values())
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def find(
+        self,
+        algorithm: str,
+        config: Mapping[str, Any],
+        dataset: str,
+        seed: int,
+        identity: str | None = None,
+    ) -> StoredRun | None:
+        """The finished run with exactly this configuration, if there is one."""
+        run = self.runs.get(key(algorithm, config, dataset, seed))
+        return None if run is None or identity not in (None, run.data[2]) else run
+
+    def add(self, folder: Path | str) -> Status:
+        """Take in what a run folder (RUN/seed-0) holds. What is there already is not replaced."""
+        folder = Path(folder)
+        if not finished(folder):
+            return "unfinished"
+        run = StoredRun(summary(folder))
+        if run.record["evaluation"] is None:
+            return "no score"
+        there = self.runs.get(run.key)
+        if there is not None:
+            return "there" if there.data == run.data else "other data"
+        with new_file(self.results / "runs" / run.name) as temporary:
+            temporary.write_text(compact(run.record))
+        self.runs[run.key] = run
+        return "added"
+
+    def add_sweep(self, path: Path | str) -> Path:
+        """Take in a tune.json; a sweep of the same algorithm and penalty before it is replaced."""
+        sweep = read_json(path)
+        parts = [sweep["data"], sweep["algorithm"]]
+        if sweep["config"].get("penalty", "log-sum-exp") != "log-sum-exp":
+            parts.append(sweep["config"]["penalty"])
+        place = self.results / "tuning" / ("-".join(parts) + ".json")
+        with new_file(place) as temporary:
+            temporary.write_text(compact(rounded(sweep), "alphas"))
+        return place
+
+
+def default_results() -> Path:
+    """`results` here, or that of the checkout which this package is run from."""
+    here = Path("results")
+    checkout = Path(__file__).resolve().parents[3]
+    if not here.is_dir() and (checkout / "pyproject.toml").is_file():
+        return checkout / "results"
+    return here
+
+
+def key(algorithm: str, config: Mapping[str, Any], dataset: str, seed: int) -> str:
+    return json.dumps([algorithm, dataset, seed, signature(config)])
+
+
+def signature(config: Mapping[str, Any]) -> str:
+    """A configuration as text: equal for equal values, however they are written."""
+    kept = {n: v for n, v in config.items() if n not in LATER or v != LATER[n]}
+    return json.dumps(_plain(kept), sort_keys=True)
+
+
+def digest(config: Mapping[str, Any]) -> str:
+    return sha256(signature(config).encode()).hexdigest()[:8]
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, and 1.0 as 1."""
+    if isinstance(value, Mapping):
+        return {name: _plain(v) for name, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def finished(folder: Path) -> bool:
+    """Whether a run folder holds a result of all its rounds."""
+    result = folder / "result.json"
+    return result.is_file() and (
+        read_json(result)["rounds"] == read_json(folder / "run.json")["config"]["rounds"]
+    )
+
+
+def summary(folder: Path) -> dict[str, Any]:
+    """What is stored of a finished run folder."""
+    described, result = read_json(folder / "run.json"), read_json(folder / "result.json")
+    evaluation = result["evaluation"]
+    if evaluation is not None and evaluation["score"] is None:
+        evaluation = None
+    if evaluation is not None:
+        evaluation = {
+            "score": evaluation["score"],
+            "return": {name: evaluation["return"][name] for name in ("mean", "std")},
+            "episodes": evaluation["episodes"],
+        }
+    return {
+        "format": FORMAT,
+        "algorithm": described["algorithm"],
+        "seed": described["seed"],
+        "config": described["config"],
+        "dataset": described["dataset"],
+        "versions": described["versions"],
+        "rounds": result["rounds"],
+        "seconds": rounded(result["seconds"]),
+        "evaluation": rounded(evaluation),
+        "curve": rounded(thinned(read_metrics(folder / "metrics.jsonl"))),
+    }
+
+
+def thinned(rows: list[dict[str, Any]], points: int = POINTS) -> list[dict[str, Any]]:
+    """At most `points` evaluated rounds, the last among them: their scores, and each metric's
+    mean over the rounds since the point before."""
+    scored = [k for k, row in enumerate(rows) if row.get("score") is not None]
+    if len(scored) > points:
+        chosen = np.linspace(0, len(scored), points + 1)[1:].round().astype(int) - 1
+        scored = [scored[k] for k in chosen]
+    curve, start = [], 0
+    for k in scored:
+        point = {"round": rows[k]["round"], "score": rows[k]["score"]}
+        for name in METRICS:
+            values = [row[name] for row in rows[start : k + 1] if name in row]
+            if values:
+                point[name] = np.mean(values, axis=0).tolist()
+        curve.append(point)
+        start = k + 1
+    return curve
+
+
+def rounded(value: Any) -> Any:
+    """The same with floats of few digits."""
+    if isinstance(value, Mapping):
+        return {name: rounded(v) for name, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(v) for v in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def compact(record: Mapping[str, Any], rows: str = "curve") -> str:
+    """JSON with a line for every field and for every row of one field: small, and `git diff`
+    shows what changed."""
+    lines = []
+    for name, value in record.items():
+        text = json.dumps(value)
+        if name == rows and value:
+            text = "[\n  " + ",\n  ".join(json.dumps(row) for row in value) + "\n ]"
+        lines.append(f" {json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _read(path: Path) -> StoredRun:
+    record = read_json(path)
+    try:
+        run = StoredRun(record)
+        float(run.score)
+        run.key, run.data  # noqa: B018
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} is no stored run: {error} is missing or wrong.") from error
+    if record.get("format") != FORMAT:
+        raise InputError(f"{path} has format {record.get('format')}; this spacql reads {FORMAT}.")
+    return run
+
+
+def mixed_data(runs: Iterable[StoredRun]) -> list[str]:
+    """A sentence for every dataset of which the runs have seen different versions."""
+    seen: dict[tuple[str, int | None], dict[str, set[str]]] = {}
+    for run in runs:
+        name, seed, identity = run.data
+        seen.setdefault((name, seed), {}).setdefault(identity, set()).add(run.algorithm)
+    return [
+        f"Careful: these runs saw different data under the name {name}, seed {seed}: "
+        + "; ".join(f"{i[:8]} {', '.join(sorted(who))}" for i, who in identities.items())
+        + ". They cannot be compared."
+        for (name, seed), identities in seen.items()
+        if len(identities) > 1
+    ]
+
+
+def run_folders(places: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    """All run folders and all sweeps (tune.json) below some places. The trainings of a sweep are
+    not among the runs: their seeds are for tuning."""
+    runs: list[Path] = []
+    sweeps: list[Path] = []
+    for place in places:
+        if not place.is_dir():
+            raise InputError(f"There is no folder {place}.")
+        mine = sorted(place.rglob("tune.json"))
+        sweeps += mine
+        runs += [
+            path.parent
+            for path in sorted(place.rglob("run.json"))
+            if not any(sweep.parent in path.parents for sweep in mine)
+        ]
+    return runs, sweeps

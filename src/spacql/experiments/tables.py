@@ -1,0 +1,229 @@
+"""Tables of scores: in the terminal, as Markdown, as CSV and as JSON, from the same cells."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spacql.evaluation.statistics import bootstrap_interval
+from spacql.experiments.plans import Block, Column, Method, Plan, configured, published
+from spacql.experiments.store import Store, mixed_data
+
+FIELDS = ("block", "dataset", "column", "method", "algorithm", "seeds", "mean", "std", "iqm",
+          "iqm_low", "iqm_high", "best", "paper_mean", "paper_std")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of the scores of several seeds."""
+
+    seeds: int
+    mean: float
+    std: float  # divided by n, as published
+    iqm: float
+    low: float | None  # 95 % bootstrap interval of the interquartile mean; one value has none
+    high: float | None
+
+    @property
+    def range(self) -> tuple[float, float]:
+        if self.low is None or self.high is None:
+            return self.iqm, self.iqm
+        return self.low, self.high
+
+
+@dataclass(frozen=True)
+class Cell:
+    method: Method
+    column: Column
+    statistics: Statistics | None  # None while no run is finished
+    best: bool  # of its column, or not to be told apart from the best
+    paper: tuple[float, float | None] | None
+
+
+def statistics(scores: Sequence[float]) -> Statistics | None:
+    if not scores:
+        return None
+    array = np.asarray(scores, np.float64)
+    interval = bootstrap_interval(array, interquartile_mean)
+    low, high = interval or (None, None)
+    mean, std = float(array.mean()), float(array.std())
+    return Statistics(len(array), mean, std, float(interquartile_mean(array)), low, high)
+
+
+def interquartile_mean(values: np.ndarray, axis: int = -1) -> Any:
+    """As `spacql.evaluation.interquartile_mean`, along an axis."""
+    count = values.shape[axis]
+    weights = np.diff(np.clip(np.arange(count + 1) / count, 0.25, 0.75))
+    return np.moveaxis(np.sort(values, axis), axis, -1) @ weights / weights.sum()
+
+
+def overlapping_with_best(column: Sequence[Statistics | None]) -> list[bool]:
+    """Which have the highest interquartile mean, or an interval that overlaps with its interval.
+    A method alone is not best of anything."""
+    there = [cell for cell in column if cell is not None]
+    if len(there) < 2:
+        return [False] * len(column)
+    low, high = max(there, key=lambda cell: cell.iqm).range
+    return [c is not None and c.range[1] >= low and c.range[0] <= high for c in column]
+
+
+def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:
+    """A row for every method."""
+    found = [
+        [statistics([run.score for run in plan.stored(store, m, c)]) for c in block.columns]
+        for m in block.methods
+    ]
+    best = [overlapping_with_best(column) for column in zip(*found, strict=True)]  # by column
+    return [
+        [
+            Cell(method, column, found[i][k], best[k][i],
+                 published(column.dataset, method.algorithm, plan.name)
+                 if block.published else None)
+            for k, column in enumerate(block.columns)
+        ]
+        for i, method in enumerate(block.methods)
+    ]  # fmt: skip
+
+
+def texts(cell: Cell) -> tuple[str, str, str]:
+    """Mean ± deviation (seeds); interquartile mean and interval; the paper's number."""
+    paper = ""
+    if cell.paper is not None:
+        mean, std = cell.paper
+        paper = f"paper {mean:g}" + ("" if std is None else f" ± {std:g}")
+    found = cell.statistics
+    if found is None:
+        return "–", "", paper
+    main = f"{found.mean:.1f} ± {found.std:.1f} ({found.seeds})"
+    middle = "" if found.low is None else f"{found.iqm:.1f} [{found.low:.1f}, {found.high:.1f}]"
+    return main, middle, paper
+
+
+def notes(plan: Plan, store: Store) -> list[str]:
+    """What a reader must know about the numbers."""
+    lines = [
+        "Score: 0 is random, 100 the expert. Mean ± standard deviation over seeds (their number); "
+        "below it the interquartile mean [its 95 % bootstrap interval]. Marked: the highest "
+        "interquartile mean of a column, and all whose intervals overlap with its interval."
+    ]
+    rounds: dict[str, set[str]] = {}
+    critics: dict[str, set[int]] = {}
+    penalties: dict[str, set[str]] = {}
+    usual = set()
+    runs = []
+    for _, method, column in plan.cells():
+        config = plan.cell(method, column)[0].config
+        runs += plan.stored(store, method, column)
+        rounds.setdefault(f"{config.rounds:,}", set()).add(column.task)
+        if hasattr(config, "critics"):
+            critics.setdefault(method.algorithm, set()).add(config.critics)
+        if hasattr(config, "penalty"):
+            penalties.setdefault(config.penalty, set()).add(method.algorithm)
+        if plan.rounds is not None:
+            settings = configured(method.algorithm, column.dataset, method.overrides)
+            usual.add(f"{settings.rounds:,}")
+    if plan.rounds is not None and usual != {f"{plan.rounds:,}"}:
+        lines.append(f"Rounds: {plan.rounds:,} instead of {' or '.join(sorted(usual))}: "
+                     "a shorter or longer training than the settings'.")  # fmt: skip
+    else:
+        lines.append("Rounds: " + "; ".join(f"{n} ({_list(t)})" for n, t in rounds.items()) + ".")
+    if len(penalties) == 1:
+        lines.append(f"Penalty: {next(iter(penalties))}.")
+    elif penalties:
+        lines.append(f"Penalty: {_list(penalties)}, as the columns say; log-sum-exp elsewhere.")
+    if critics:
+        text = "; ".join(f"{name} {_list(counts)}" for name, counts in critics.items())
+        lines.append(f"Critics: {text}.")
+    return lines + mixed_data(runs)
+
+
+def _list(items: Any) -> str:
+    return ", ".join(str(item) for item in (sorted(items) if isinstance(items, set) else items))
+
+
+def markdown(plan: Plan, store: Store) -> str:
+    parts = [f"### {plan.title}"]
+    for block in plan.blocks:
+        head = [block.title, *(column.label for column in block.columns)]
+        lines = [_row(head), _row(["---", *["---:"] * len(block.columns)])]
+        for row in grid(plan, block, store):
+            lines.append(_row([row[0].method.label, *(_markdown(cell) for cell in row)]))
+        parts.append("\n".join(lines))
+    return "\n\n".join([*parts, "  \n".join(notes(plan, store))]) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown(cell: Cell) -> str:
+    main, *small = texts(cell)
+    lines = [f"**{main}**" if cell.best else main]
+    return "<br>".join([*lines, *(f"<sub>{text}</sub>" for text in small if text)])
+
+
+def records(plan: Plan, store: Store) -> list[dict[str, Any]]:
+    """A flat dictionary for every cell."""
+    return [
+        dict(
+            zip(
+                FIELDS,
+                (
+                    block.title,
+                    cell.column.dataset,
+                    cell.column.label,
+                    cell.method.label,
+                    cell.method.algorithm,
+                    0 if (s := cell.statistics) is None else s.seeds,
+                    *((None,) * 5 if s is None else (s.mean, s.std, s.iqm, s.low, s.high)),
+                    cell.best,
+                    *(cell.paper or (None, None)),
+                ),
+                strict=True,
+            )
+        )
+        for block in plan.blocks
+        for row in grid(plan, block, store)
+        for cell in row
+    ]
+
+
+def to_csv(plan: Plan, store: Store) -> str:
+    """One line a cell; `best` is a star or nothing."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    for record in records(plan, store):
+        short = {n: f"{v:.2f}" if isinstance(v, float) else v for n, v in record.items()}
+        writer.writerow(short | {"best": "*" if record["best"] else ""})
+    return out.getvalue()
+
+
+def show(plan: Plan, store: Store) -> None:
+    """In the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    console.print(plan.title, style="bold")
+    for block in plan.blocks:
+        table = Table(block.title, box=None, padding=(0, 1), header_style="underline")
+        for column in block.columns:
+            table.add_column(column.label, justify="right")
+        for row in grid(plan, block, store):
+            cells = []
+            for cell in row:
+                main, *small = texts(cell)
+                text = Text(main + ("*" if cell.best else " "), "bold" if cell.best else "")
+                for line in filter(None, small):
+                    text.append(f"\n{line} ", "dim not bold")
+                cells.append(text)
+            table.add_row(row[0].method.label, *cells)
+        console.print(table)
+        console.print()
+    for line in notes(plan, store):
+        console.print(line, highlight=False, markup=False)

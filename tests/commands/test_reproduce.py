@@ -1,0 +1,180 @@
+"""`spacql reproduce` and `spacql results`: what a user meets, without training."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+from experiments_toy import fill, run_folder
+
+from spacql.cli import main
+from spacql.commands.reproduce import reproduce, run_missing
+from spacql.commands.results import results_add
+from spacql.experiments.plans import make_plan
+from spacql.experiments.store import Store
+
+
+class Fake:
+    """An executor that makes run folders by hand; the seeds in `failing` fail."""
+
+    def __init__(self, folder, failing=(), stop_after=None):
+        self.folder, self.failing, self.stop_after = folder, failing, stop_after
+        self.executed = []
+
+    def execute(self, runs, report):
+        from dataclasses import asdict
+
+        for run in runs:
+            if len(self.executed) == self.stop_after:
+                raise KeyboardInterrupt
+            self.executed.append(run)
+            if run.seed in self.failing:
+                report(run, {"kind": "failed", "error": "no good"})
+                continue
+            report(run, {"kind": "progress", "round": 1, "score": 1.0})
+            folder = run_folder(self.folder / run.name, algorithm=run.algorithm, seed=run.seed,
+                                dataset=run.dataset, config=asdict(run.config),
+                                score=10.0 + run.seed)  # fmt: skip
+            report(run, {"kind": "done", "folder": folder})
+
+
+@pytest.fixture
+def plan():
+    return make_plan("table1", only=("spread-random",), seeds=(0, 1, 2), rounds=40)
+
+
+def test_a_failed_run_is_said_and_does_not_stop_the_rest(tmp_path, plan, capsys) -> None:
+    store = Store(tmp_path / "results")
+    failed = run_missing(plan, store, Fake(tmp_path, failing=(1,)))
+    assert [run.seed for run in failed] == [1, 1]
+    assert len(Store(tmp_path / "results")) == 4
+    said = capsys.readouterr().err
+    assert "spread-random cfcql seed 1 failed: no good" in said
+    assert "spread-random cfcql seed 2: score 12.0" in said
+
+
+def test_after_an_interrupt_only_the_rest_is_run(tmp_path, plan) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_missing(plan, Store(tmp_path / "results"), Fake(tmp_path, stop_after=4))
+    again = Fake(tmp_path)
+    assert run_missing(plan, Store(tmp_path / "results"), again) == []
+    assert len(again.executed) == 2
+    nothing = Fake(tmp_path)
+    run_missing(plan, Store(tmp_path / "results"), nothing)
+    assert nothing.executed == []
+
+
+def test_a_run_that_cannot_be_stored_counts_as_failed(tmp_path, plan, capsys) -> None:
+    store = Store(tmp_path / "results")
+    (tmp_path / "results").write_text("in the way")
+    assert len(run_missing(plan, store, Fake(tmp_path))) == 6
+    assert "Cannot write" in capsys.readouterr().err
+
+
+def test_failures_are_the_exit_code(tmp_path, monkeypatch, capsys) -> None:
+    class Failing(Fake):
+        workers = 1
+
+        def __init__(self, folder, workers):
+            super().__init__(folder, failing=(0,))
+
+    monkeypatch.setattr("spacql.experiments.executors.Local", Failing)
+    options = {"only": ("spread-random",), "results": tmp_path / "results", "runs": tmp_path}
+    assert reproduce("table1", seeds=(0, 1), **options) == 1
+    assert reproduce("table1", seeds=(1,), **options) == 0
+    assert "11.0 ± 0.0 (1)" in capsys.readouterr().out
+
+
+def test_a_stored_table_is_printed_and_written_without_running(tmp_path, capsys) -> None:
+    plan, store = make_plan("table1"), Store(tmp_path / "results")
+    fill(plan, store, {"random/cfcql": [60.0, 62.0], "random/icql-qs": [78.0]}, tmp_path)
+    out = tmp_path / "tables" / "table1"
+    options = {"stored": True, "results": tmp_path / "results", "runs": tmp_path / "none"}
+    assert reproduce("table1", out=out, **options) == 0
+    said = capsys.readouterr().out
+    assert "78.0 ± 0.0 (1)*" in said
+    assert "–" in said
+    assert "**78.0 ± 0.0 (1)**" in (tmp_path / "tables" / "table1.md").read_text()
+    assert (tmp_path / "tables" / "table1.csv").read_text().startswith("block,dataset")
+    reproduce("table1", json=True, **options)
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert len(cells) == 16
+    assert sum(cell["seeds"] for cell in cells) == 6, "spread and world have a column 'random'"
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_dry_run_counts_and_estimates(tmp_path, capsys) -> None:
+    plan, store = make_plan("table1"), Store(tmp_path / "results")
+    fill(plan, store, {"random/cfcql": [60.0, 62.0]}, tmp_path)
+    reproduce("table1", dry_run=True, only=("spread-random",), results=tmp_path / "results",
+              workers=2)  # fmt: skip
+    said = capsys.readouterr().out
+    assert "2 of 5" in said
+    assert "10 runs, 2 finished, 8 missing" in said
+    reproduce("table1", dry_run=True, results=tmp_path / "results", json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["runs"], found["missing"]) == (80, 76)
+    [cell] = [
+        c for c in found["cells"] if c["dataset"] == "spread-random" and c["method"] == "cfcql"
+    ]
+    # Stored runs of this algorithm and task took 12.346 s each: so will the others.
+    assert cell["seconds"] == pytest.approx(3 * 12.346)
+
+
+def refused(capsys, *words: str) -> str:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err
+    return said.err + said.out
+
+
+def test_mistakes_are_one_sentence(capsys, tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "table1" in refused(capsys, "reproduce", "table3")
+    assert "nothing here" in refused(capsys, "reproduce", "table1", "--only", "sprad", "--stored")
+    assert "is a file" in refused(
+        capsys, "reproduce", "table1", "--stored", "--results", str(tmp_path / "file")
+    )
+    assert "no folder" in refused(capsys, "results", "add", str(tmp_path / "nowhere"))
+    assert "no run below" in refused(capsys, "results", "add", str(tmp_path))
+    assert "Which folders" in refused(capsys, "results", "add")
+
+
+def test_results_add_says_what_happened_to_each(tmp_path, capsys) -> None:
+    run_folder(tmp_path / "runs" / "a" / "seed-0")
+    run_folder(tmp_path / "runs" / "a" / "seed-1", seed=1, done=False)
+    (tmp_path / "runs" / "tune").mkdir()
+    sweep = '{"algorithm": "cfcql", "data": "spread-random", "config": {}, "alphas": []}'
+    (tmp_path / "runs" / "tune" / "tune.json").write_text(sweep)
+    results = tmp_path / "results"
+    assert results_add((tmp_path / "runs",), results=results) == 0
+    said = capsys.readouterr().out
+    assert "a/seed-0: added" in said
+    assert "a/seed-1: unfinished" in said
+    assert "spread-random-cfcql.json" in said
+    assert "1 added, 1 in" in said
+    results_add((tmp_path / "runs",), results=results)
+    assert "a/seed-0: there already" in capsys.readouterr().out
+    run_folder(tmp_path / "other" / "seed-0", identity="ffff")
+    assert results_add((tmp_path / "other",), results=results) == 1
+    assert "other data" in capsys.readouterr().out
+
+
+def test_results_list_puts_seeds_together_and_says_what_is_unlike_the_settings(
+    tmp_path, capsys
+) -> None:
+    store = Store(tmp_path / "results")
+    for seed in (0, 1):
+        store.add(run_folder(tmp_path / f"seed-{seed}", seed=seed, score=50.0 + 2 * seed))
+    with pytest.raises(SystemExit) as stop:
+        main(["results", "list", "random", "--results", str(tmp_path / "results")])
+    assert stop.value.code == 0
+    said = capsys.readouterr().out
+    assert "0 1" in said
+    assert "51.0 ± 1.0" in said
+    assert "rounds=40" in said
+    assert "2 runs" in said

@@ -1,0 +1,66 @@
+"""Run folders as training leaves them, without training; and a store filled by hand."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from spacql.experiments.plans import Plan, configured
+from spacql.experiments.store import Store
+from spacql.files import write_json
+
+IDENTITY = "1234567890abcdef"
+
+
+def run_folder(
+    folder: Path,
+    *,
+    algorithm: str = "cfcql",
+    dataset: str = "spread-random",
+    seed: int = 0,
+    config: dict[str, Any] | None = None,
+    score: float | None = 50.0,
+    identity: str = IDENTITY,
+    done: bool = True,
+    rounds: int = 40,
+) -> Path:
+    """A run of `rounds` rounds, evaluated every ten, whose metric td_error is its round."""
+    if config is None:
+        config = asdict(configured(algorithm, dataset, {"rounds": rounds}))
+    rounds = config["rounds"]
+    described = {
+        "algorithm": algorithm,
+        "seed": seed,
+        "config": config,
+        "dataset": {"name": dataset, "seed": seed, "identity": identity, "transitions": 1000,
+                    "reference": {"random": 0.0, "expert": 300.0}},
+        "versions": {"jax": "1"},
+    }  # fmt: skip
+    write_json(folder / "run.json", described)
+    lines = []
+    for r in range(1, min(rounds, 1000) + 1):
+        scored = f', "score": {r / 3}, "return": {r}' if r % 10 == 0 or r == rounds else ""
+        lines.append(f'{{"round": {r}, "td_error": {r}.0, "u": [{r}.0, 2.0], "w": [0.75, 0.25]'
+                     f', "actor_gradient": 1.0{scored}}}\n')  # fmt: skip
+    (folder / "metrics.jsonl").write_text("".join(lines))
+    if done:
+        evaluation = {"score": score, "return": {"mean": 150.123456, "std": 3.0, "iqm": 1.0},
+                      "episodes": 500, "returns": [1.0] * 500}  # fmt: skip
+        write_json(folder / "result.json", {"rounds": rounds, "seconds": 12.3456789,
+                                            "evaluation": evaluation, "note": ""})  # fmt: skip
+    return folder
+
+
+def fill(plan: Plan, store: Store, scores: dict[str, list[float]], work: Path) -> None:
+    """Store a run for every score: `scores` by dataset and method's label, seeds from the first."""
+    for _, method, column in plan.cells():
+        given = scores.get(f"{column.label}/{method.label}", [])
+        for run, score in zip(plan.cell(method, column), given, strict=False):
+            folder = run_folder(
+                work / run.name,
+                algorithm=run.algorithm,
+                dataset=run.dataset,
+                seed=run.seed,
+                config=asdict(run.config),
+                score=score,
+            )
+            store.add(folder)

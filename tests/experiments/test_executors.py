@@ -1,0 +1,92 @@
+"""Executing planned runs: resuming, failing, and one tiny training from plan to store."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import asdict
+
+import pytest
+from experiments_toy import run_folder
+
+from spacql.data import collect
+from spacql.errors import InputError
+from spacql.experiments import executors
+from spacql.experiments.executors import Local
+from spacql.experiments.plans import PlannedRun, configured, make_plan
+from spacql.training.seeds import Job
+
+TINY = {"rounds": 2, "batch_size": 16, "hidden": (8, 8), "critics": 2, "updates": 1, "samples": 2}
+
+
+def test_finished_folders_are_reported_without_a_process(tmp_path, monkeypatch) -> None:
+    [run] = make_plan("table1", only=("spread-random", "cfcql"), seeds=(0,)).runs()
+    folder = run_folder(tmp_path / run.name, config=asdict(run.config))
+    monkeypatch.setattr(executors, "run_jobs", None)
+    told = []
+    Local(tmp_path).execute([run], lambda run, event: told.append(event))
+    assert told == [{"kind": "done", "folder": folder}]
+
+
+def test_a_failing_run_is_reported_and_the_others_are_done(tmp_path, monkeypatch) -> None:
+    runs = make_plan("table1", only=("spread-random",), seeds=(0,)).runs()
+    codes = {
+        "cfcql": 'print(\'{"error": "a sentence"}\'); exit(2)',
+        "icql-qs": 'print(\'{"round": 1, "score": 3.5}\'); print(\'{"done": true}\')',
+    }
+    monkeypatch.setattr(
+        Local, "command", lambda self, run, folder: [sys.executable, "-c", codes[run.algorithm]]
+    )
+    told = []
+    Local(tmp_path, workers=1).execute(runs, lambda run, e: told.append((run.algorithm, e)))
+    assert told == [
+        ("cfcql", {"kind": "failed", "error": "a sentence"}),
+        ("icql-qs", {"kind": "progress", "round": 1, "score": 3.5}),
+        ("icql-qs", {"kind": "done", "folder": tmp_path / runs[1].name}),
+    ]
+
+
+def test_a_folder_is_trained_in_by_one_process(tmp_path) -> None:
+    held = executors._lock(tmp_path / "seed-0")
+    with pytest.raises(InputError, match="Another process"):
+        executors._lock(tmp_path / "seed-0")
+    held.close()
+    executors._lock(tmp_path / "seed-0").close()
+
+
+@pytest.fixture
+def small_data(tmp_path, monkeypatch):
+    """spread-random of 100 episodes in a cache of its own."""
+    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path / "cache"))
+    from spacql.data.cache import place
+
+    collect.make_dataset("spread-random", place("spread-random", 0), transitions=2500)
+
+
+def test_an_interrupted_run_goes_on_and_ends_as_if_it_had_not_been(tmp_path, small_data) -> None:
+    """Killed after its first checkpoint, it continues from there; and a run is what `train` does."""
+    config = configured("cfcql", "spread-random", {**TINY, "rounds": 30})
+    run = PlannedRun("cfcql", "spread-random", 0, config)
+    local = Local(tmp_path / "runs", workers=1)
+    folder = tmp_path / "runs" / run.name
+    process = subprocess.Popen(local.command(run, folder), stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if json.loads(line).get("round", 0) >= 10:
+            os.kill(process.pid, signal.SIGKILL)
+            break
+    process.wait()
+    assert not (folder / "result.json").exists()
+    told: list[dict] = []
+    local.execute([run], lambda run, event: told.append(dict(event)))
+    assert told[-1] == {"kind": "done", "folder": folder}
+    first = next(event["round"] for event in told if event["kind"] == "progress")
+    assert first > 10, "it did not begin anew"
+
+
+def test_a_job_is_a_command_that_names_everything() -> None:
+    [run] = make_plan("table1", only=("spread-random", "cfcql"), seeds=(0,)).runs()
+    job = Job("x", Local(executors.Path("runs")).command(run, executors.Path("runs/x")))
+    what = json.loads(job.command[-1])
+    assert what["config"]["rounds"] == 2000
+    assert (what["algorithm"], what["dataset"], what["seed"]) == ("cfcql", "spread-random", 0)

@@ -1,0 +1,117 @@
+"""What the tables and figures need, counted; and the paper's numbers."""
+
+import pytest
+from experiments_toy import fill
+
+from spacql.algorithms.registry import MODULES
+from spacql.errors import InputError
+from spacql.experiments.plans import PLANS, configured, make_plan, published
+from spacql.experiments.store import Store
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("table1", 2 * 8),
+        ("table2", len(MODULES) * 16),
+        ("ablation", 8 * 4),
+        ("figure2", 3 * 2),
+        ("figure3", 8),
+        ("figure1", 0),
+        # Of the block with both penalties, the columns with log-sum-exp are in the first one.
+        ("algorithms", len(MODULES) * 4 + 3 * 2),
+    ],
+)
+def test_a_plan_has_a_run_for_every_cell_and_seed_and_none_twice(name, cells) -> None:
+    runs = make_plan(name).runs()
+    assert len(runs) == 5 * cells
+    assert len({run.key for run in runs}) == len({run.name for run in runs}) == len(runs)
+
+
+def test_the_ablation_answers_its_question() -> None:
+    plan = make_plan("ablation", seeds=(7,))
+    configs = {(r.algorithm, r.config.critics, r.config.penalty, r.dataset): r for r in plan.runs()}
+    for critics in (2, 10):
+        for algorithm in ("cfcql", "icql-qs"):
+            for penalty in ("log-sum-exp", "policy"):
+                for data in ("spread-random", "spread-expert"):
+                    assert (algorithm, critics, penalty, data) in configs
+    mixing = [run.config.mixing for run in plan.runs() if run.algorithm == "spacql"]
+    assert mixing.count("uniform") == 4
+    assert {run.seed for run in plan.runs()} == {7}
+
+
+def test_a_table_fills_evenly_seed_by_seed() -> None:
+    runs = make_plan("table1", seeds=(3, 4)).runs()
+    assert [run.seed for run in runs[:16]] == [3] * 8 + [4] * 8
+    assert {run.dataset.split("-")[0] for run in runs[:16]} == {"spread"}
+
+
+def test_rounds_go_over_settings_and_settings_over_defaults() -> None:
+    config = configured("cfcql", "world-random", {"critics": 10})
+    assert (config.rounds, config.critics) == (5000, 10)
+    assert {run.config.rounds for run in make_plan("table1", rounds=70).runs()} == {70}
+    with pytest.raises(InputError, match="no hyperparameter 'critcs'"):
+        configured("cfcql", "world-random", {"critcs": 10})
+
+
+def cells(*only: str, name: str = "table2") -> set[tuple[str, str]]:
+    return {(c.dataset, m.label) for _, m, c in make_plan(name, only=only).cells()}
+
+
+def test_only_narrows_by_dataset_and_by_method() -> None:
+    assert cells("spread-random", "cfcql") == {("spread-random", "cfcql")}
+    assert {d for d, _ in cells("tag", "world")} == {
+        f"{t}-{q}"
+        for t in ("tag", "world")
+        for q in ("random", "medium-replay", "medium", "expert")
+    }
+    assert {d for d, _ in cells("spread-medium")} == {"spread-medium"}, "an exact name"
+    assert {d for d, _ in cells("replay")} == {f"{t}-medium-replay" for t in
+                                               ("spread", "tag", "world", "halfcheetah")}  # fmt: skip
+    assert {m for _, m in cells("10 critics", name="ablation")} == {
+        f"{a}, 10 critics" for a in ("cfcql", "icql-qs", "spacql")
+    }
+    assert len(cells("policy", name="ablation")) == 2 * 8
+
+
+def test_mistakes_are_answered_with_what_there_is() -> None:
+    with pytest.raises(InputError, match="spred.*spread-random"):
+        make_plan("table1", only=("spred",))
+    with pytest.raises(InputError, match=", ".join(PLANS)):
+        make_plan("table3")
+    for seeds in ((), (1, 1), (-1,)):
+        with pytest.raises(InputError, match="Seeds"):
+            make_plan("table1", seeds=seeds)
+    with pytest.raises(InputError, match="rounds is 0"):
+        make_plan("table1", rounds=0).runs()
+
+
+def test_finished_runs_are_not_missing(tmp_path) -> None:
+    plan, store = make_plan("table1", only=("spread-random",)), Store(tmp_path / "results")
+    assert len(plan.missing(store)) == 10
+    fill(plan, store, {"random/cfcql": [1.0, 2.0, 3.0]}, tmp_path)
+    assert len(plan.missing(store)) == 7
+    longer = make_plan("table1", only=("spread-random",), rounds=2001)
+    assert len(longer.missing(store)) == 10
+
+
+def test_the_papers_numbers_are_found() -> None:
+    assert published("spread-random", "spacql") == (78.2, 14)
+    assert published("world-random", "icql-qs") == (89.9, None), "only in its Table 1"
+    assert published("world-random", "cfcql") == (68, 20.8)
+    assert published("world-random", "cfcql", "table1") == (68, None)
+    assert published("halfcheetah-random", "dof") is None
+    assert published("spread-random", "bc") is None
+
+
+def test_the_papers_tables_are_complete_and_agree() -> None:
+    qualities = ("random", "medium-replay", "medium", "expert")
+    for task in ("spread", "tag", "world", "halfcheetah"):
+        for name in (f"{task}-{quality}" for quality in qualities):
+            for algorithm in ("omar", "macql", "iql", "td3bc", "cfcql", "spacql"):
+                mean, std = published(name, algorithm)
+                assert -10 < mean < 140
+                assert std >= 0
+            if task in ("spread", "world"):
+                assert published(name, "cfcql")[0] == published(name, "cfcql", "table1")[0]

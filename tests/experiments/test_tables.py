@@ -1,0 +1,102 @@
+"""Statistics, marking and formatting, against numbers worked out by hand."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from experiments_toy import fill
+
+from spacql import evaluation
+from spacql.experiments import tables
+from spacql.experiments.plans import make_plan
+from spacql.experiments.store import Store
+from spacql.experiments.tables import Statistics, overlapping_with_best, statistics
+
+
+def test_statistics_of_five_seeds() -> None:
+    found = statistics([10.0, 0.0, 20.0, 30.0, 1000.0])
+    assert (found.seeds, found.mean) == (5, 212.0)
+    assert found.std == pytest.approx(
+        np.sqrt(np.mean((np.array([10, 0, 20, 30, 1000]) - 212.0) ** 2))
+    )
+    # Of 0 10 20 30 1000 the middle half is 3/4 of 10, 20 and 3/4 of 30, out of 2.5 values.
+    assert found.iqm == pytest.approx((0.75 * 10 + 20 + 0.75 * 30) / 2.5)
+    assert found.low < found.iqm < found.high
+    assert statistics([]) is None
+    one = statistics([3.0])
+    assert (one.mean, one.std, one.iqm, one.low, one.high) == (3.0, 0.0, 3.0, None, None)
+
+
+def test_interquartile_mean_along_an_axis_is_that_of_evaluation() -> None:
+    values = np.random.default_rng(0).normal(size=(4, 7))
+    expected = [evaluation.interquartile_mean(row) for row in values]
+    np.testing.assert_allclose(tables.interquartile_mean(values, axis=-1), expected)
+    np.testing.assert_allclose(tables.interquartile_mean(values.T, axis=0), expected)
+
+
+def with_interval(iqm, low, high) -> Statistics:
+    return Statistics(5, iqm, 1.0, iqm, low, high)
+
+
+def test_the_best_and_those_whose_intervals_overlap_with_it_are_marked() -> None:
+    column = [
+        with_interval(80, 75, 85),  # the best
+        with_interval(70, 65, 75),  # touches
+        with_interval(70, 60, 74.9),  # does not
+        None,
+        Statistics(1, 76, 0, 76, None, None),  # one seed, inside
+        Statistics(1, 74, 0, 74, None, None),  # one seed, below
+    ]
+    assert overlapping_with_best(column) == [True, True, False, False, True, False]
+    assert overlapping_with_best([None, column[0]]) == [False, False], "best of nothing"
+
+
+@pytest.fixture
+def table(tmp_path):
+    """cfcql 62 in three seeds against icql-qs 77 to 79 in two."""
+    plan = make_plan("table1", only=("spread-random", "spread-expert"), rounds=60)
+    store = Store(tmp_path / "results")
+    scores = {"random/cfcql": [60.0, 62.0, 64.0], "random/icql-qs": [77.0, 79.0]}
+    fill(plan, store, scores, tmp_path)
+    return plan, store
+
+
+def test_markdown_marks_the_best_and_shows_seeds_intervals_and_the_paper(table) -> None:
+    text = tables.markdown(*table)
+    lines = text.splitlines()
+    assert "| spread | expert | random |" in lines
+    [cfcql] = [line for line in lines if line.startswith("| cfcql")]
+    assert "| –<br><sub>paper 112</sub> |" in cfcql
+    assert "62.0 ± 1.6 (3)<br><sub>62.0 [60.0, 64.0]</sub><br><sub>paper 62.2</sub>" in cfcql
+    [icql] = [line for line in lines if line.startswith("| icql-qs")]
+    assert "**78.0 ± 1.0 (2)**" in icql
+    assert "Rounds: 60 instead of 2,000" in text
+    assert "Penalty: log-sum-exp." in text
+    assert "Careful" not in text
+
+
+def test_csv_has_a_line_a_cell(table) -> None:
+    rows = list(csv.DictReader(io.StringIO(tables.to_csv(*table))))
+    assert len(rows) == 4
+    by_cell = {(row["dataset"], row["method"]): row for row in rows}
+    best = by_cell["spread-random", "icql-qs"]
+    assert (best["seeds"], best["mean"], best["best"]) == ("2", "78.00", "*")
+    assert best["paper_mean"] == "77.7"
+    empty = by_cell["spread-expert", "cfcql"]
+    assert (empty["seeds"], empty["mean"], empty["best"]) == ("0", "", "")
+
+
+def test_the_terminal_shows_a_star(table, capsys) -> None:
+    tables.show(*table)
+    said = capsys.readouterr().out
+    assert "78.0 ± 1.0 (2)*" in said
+    assert "62.0 ± 1.6 (3) " in said
+    assert "paper 77.7" in said
+
+
+def test_runs_on_other_data_of_the_same_name_are_said_below(table, tmp_path) -> None:
+    plan, store = table
+    run = next(iter(store))
+    run.record["dataset"]["identity"] = "ffffffffffff"
+    assert "Careful" in tables.markdown(plan, store)
