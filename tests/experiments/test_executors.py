@@ -64,8 +64,8 @@ def small_data(tmp_path, monkeypatch):
     collect.make_dataset("spread-random", place("spread-random", 0), transitions=2500)
 
 
-def test_an_interrupted_run_goes_on_and_ends_as_if_it_had_not_been(tmp_path, small_data) -> None:
-    """Killed after its first checkpoint, it continues from there; and a run is what `train` does."""
+def test_an_interrupted_run_goes_on_to_its_end(tmp_path, small_data) -> None:
+    """Killed after its first checkpoint, it continues from there."""
     config = configured("cfcql", "spread-random", {**TINY, "rounds": 30})
     run = PlannedRun("cfcql", "spread-random", 0, config)
     local = Local(tmp_path / "runs", workers=1)

@@ -5,7 +5,14 @@ from experiments_toy import fill
 
 from spacql.algorithms.registry import MODULES
 from spacql.errors import InputError
-from spacql.experiments.plans import PLANS, configured, make_plan, published
+from spacql.experiments.plans import (
+    PLANS,
+    QUALITIES,
+    TASKS,
+    configured,
+    make_plan,
+    published,
+)
 from spacql.experiments.store import Store
 
 
@@ -62,13 +69,10 @@ def cells(*only: str, name: str = "table2") -> set[tuple[str, str]]:
 def test_only_narrows_by_dataset_and_by_method() -> None:
     assert cells("spread-random", "cfcql") == {("spread-random", "cfcql")}
     assert {d for d, _ in cells("tag", "world")} == {
-        f"{t}-{q}"
-        for t in ("tag", "world")
-        for q in ("random", "medium-replay", "medium", "expert")
+        f"{task}-{quality}" for task in ("tag", "world") for quality in QUALITIES
     }
     assert {d for d, _ in cells("spread-medium")} == {"spread-medium"}, "an exact name"
-    assert {d for d, _ in cells("replay")} == {f"{t}-medium-replay" for t in
-                                               ("spread", "tag", "world", "halfcheetah")}  # fmt: skip
+    assert {d for d, _ in cells("replay")} == {f"{task}-medium-replay" for task in TASKS}
     assert {m for _, m in cells("10 critics", name="ablation")} == {
         f"{a}, 10 critics" for a in ("cfcql", "icql-qs", "spacql")
     }
@@ -76,7 +80,7 @@ def test_only_narrows_by_dataset_and_by_method() -> None:
 
 
 def test_mistakes_are_answered_with_what_there_is() -> None:
-    with pytest.raises(InputError, match="spred.*spread-random"):
+    with pytest.raises(InputError, match=r"spred.*spread-random"):
         make_plan("table1", only=("spred",))
     with pytest.raises(InputError, match=", ".join(PLANS)):
         make_plan("table3")
@@ -106,9 +110,8 @@ def test_the_papers_numbers_are_found() -> None:
 
 
 def test_the_papers_tables_are_complete_and_agree() -> None:
-    qualities = ("random", "medium-replay", "medium", "expert")
-    for task in ("spread", "tag", "world", "halfcheetah"):
-        for name in (f"{task}-{quality}" for quality in qualities):
+    for task in TASKS:
+        for name in (f"{task}-{quality}" for quality in QUALITIES):
             for algorithm in ("omar", "macql", "iql", "td3bc", "cfcql", "spacql"):
                 mean, std = published(name, algorithm)
                 assert -10 < mean < 140

@@ -102,8 +102,8 @@ def test_unfinished_and_unscored_runs_are_not_taken(tmp_path) -> None:
 
 def test_different_data_under_one_name_is_said(tmp_path) -> None:
     runs = [
-        StoredRun(summary(run_folder(tmp_path / name, algorithm=name, seed=seed, identity=identity)))
-        for name, seed, identity in (("cfcql", 0, "aaaaaaaaaa"), ("macql", 0, "bbbbbbbbbb"),
+        StoredRun(summary(run_folder(tmp_path / name, algorithm=name, seed=seed, identity=data)))
+        for name, seed, data in (("cfcql", 0, "aaaaaaaaaa"), ("macql", 0, "bbbbbbbbbb"),
                                      ("cfcql", 1, "cccccccccc"))
     ]  # fmt: skip
     [sentence] = mixed_data(runs)
