@@ -1,7 +1,8 @@
-"""What the conservative algorithms share: their state, the actors' step, and the round.
+"""What the algorithms share: their state, steps of critics and actors, and the round.
 
 A round is `updates` critic updates, each on a batch of its own, then one step of all actors on the
-last batch, then one step of all target networks. The algorithms differ in the critic update alone.
+last batch, then one step of all target networks. The conservative algorithms differ in the critic
+update alone; the baselines have actors' steps of their own.
 """
 
 from collections.abc import Callable
@@ -19,8 +20,12 @@ from spacql.algorithms.behaviour import lambda_weights, negative_log_likelihood
 from spacql.algorithms.critics import (
     Critic,
     ensemble_gradient,
+    ensemble_q,
     first_layer,
+    group_size,
+    in_groups,
     init_critics,
+    later_layers,
     q_of_agent,
     uniform_arrays,
 )
@@ -30,6 +35,7 @@ from spacql.algorithms.transitions import (
     Scale,
     Transitions,
     action_mask,
+    bellman,
     pad,
     raw_q,
     scale_of,
@@ -120,10 +126,11 @@ def init_actors(
     return tuple(actors)
 
 
-def optimiser(config: Any) -> optax.GradientTransformation:
-    """Adam after clipping; used for each network by itself."""
+def optimiser(config: Any, rate: float | None = None) -> optax.GradientTransformation:
+    """Adam after clipping; used for each network by itself. The rate: `learning_rate` if None."""
     return optax.chain(
-        optax.clip_by_global_norm(config.gradient_clip), optax.adam(config.learning_rate)
+        optax.clip_by_global_norm(config.gradient_clip),
+        optax.adam(config.learning_rate if rate is None else rate),
     )
 
 
@@ -141,12 +148,22 @@ def act(spec: Spec, actors: tuple[MLP, ...], observations: tuple[Array, ...]) ->
     return pad(spec, [actor.squashed(o) for actor, o in zip(actors, observations, strict=True)])
 
 
-def next_actions(key: Array, state: State, t: Transitions, config: Any) -> Array:
-    """The target policies' actions at s', with noise, (B, n, d)."""
+def next_actions(
+    key: Array, state: State, t: Transitions, config: Any, most: float | None = None
+) -> Array:
+    """The target policies' actions at s', with noise that is at most `most`, (B, n, d)."""
     a = act(state.spec, state.target_actors, t.next_observations)
-    return jnp.clip(
-        a + config.target_noise * action_mask(state.spec) * jax.random.normal(key, a.shape), -1, 1
-    )
+    noise = config.target_noise * action_mask(state.spec) * jax.random.normal(key, a.shape)
+    return jnp.clip(a + (noise if most is None else jnp.clip(noise, -most, most)), -1, 1)
+
+
+def joint_target(
+    key: Array, state: State, t: Transitions, config: Any, most: float | None = None
+) -> tuple[Array, Metrics]:
+    """Y = r + gamma min_j Qtar_j(s', pi(s')), all agents replaced."""
+    a_pi = next_actions(key, state, t, config, most)
+    value = jnp.min(ensemble_q(state.target_critics, t.next_s, a_pi[:, None]), axis=0)[:, 0]
+    return bellman(t, state.scale, value, config.discount), {}
 
 
 def one_agent_at_a_time(key: Array, state: State, t: Transitions, config: Any) -> Alternatives:
@@ -167,24 +184,52 @@ def all_agents_at_once(key: Array, state: State, t: Transitions, config: Any) ->
 
 
 def improve_critics(
-    state: State, t: Transitions, y: Array, alternatives: Alternatives, config: Any
+    state: State, t: Transitions, y: Array, alternatives: Alternatives | None, config: Any
 ) -> tuple[State, Metrics]:
-    """One step of every critic on (Q - Y)^2 + xi_c."""
+    """One step of every critic on (Q - Y)^2 + xi_c; without alternatives there is no xi_c."""
 
     def loss(critic: Critic, z: Array, group: Any) -> Any:
+        if alternatives is None:
+            return squared_error(critic, z, group)
         return conservative_loss(critic, z, group, config.alpha, config.penalty)
 
-    groups = (y.reshape(alternatives.weight.shape[:2]), alternatives)
-    slopes, metrics = ensemble_gradient(loss, state.critics, t.s, t.a, groups)
-    steps, memory = jax.vmap(optimiser(config).update)(slopes, state.critic_optimiser)
-    metrics = {
-        "td_error": jnp.sqrt(jnp.mean(metrics["td"])) * state.scale.reward_std,
-        "penalty": jnp.mean(metrics["penalty"]) * state.scale.reward_std,
-        "q_data": raw_q(state.scale, jnp.mean(metrics["q_data"]), config.discount),
+    if alternatives is None:
+        groups = in_groups(y, group_size(len(y), 1, most=len(y)))
+    else:
+        groups = (y.reshape(alternatives.weight.shape[:2]), alternatives)
+    critics, memory, slopes, of_loss = step_critics(
+        loss, state.critics, state.critic_optimiser, t.s, t.a, groups, config
+    )
+    metrics = {"td_error": jnp.sqrt(jnp.mean(of_loss["td"])) * state.scale.reward_std}
+    if alternatives is not None:
+        metrics["penalty"] = jnp.mean(of_loss["penalty"]) * state.scale.reward_std
+    metrics |= {
+        "q_data": raw_q(state.scale, jnp.mean(of_loss["q_data"]), config.discount),
         "critic_gradient": jnp.mean(jax.vmap(optax.global_norm)(slopes)),
     }
-    critics = optax.apply_updates(state.critics, steps)
     return eqx.tree_at(lambda s: (s.critics, s.critic_optimiser), state, (critics, memory)), metrics
+
+
+def squared_error(critic: Critic, z: Array, y: Array) -> Any:
+    """Mean of (Q - Y)^2 over one group of transitions, for one critic."""
+    q = later_layers(critic, z)
+    td = jnp.mean((q - y) ** 2)
+    return td, {"td": td, "q_data": jnp.mean(q)}
+
+
+def step_critics(
+    loss: Callable[[Critic, Array, Any], Any],
+    critics: Critic,
+    memory: Any,
+    s: Array,
+    a: Array,
+    groups: Any,
+    config: Any,
+) -> tuple[Critic, Any, Any, Any]:
+    """One optimiser step of every critic: critics, memory, gradients and the loss's metrics."""
+    slopes, metrics = ensemble_gradient(loss, critics, s, a, groups)
+    steps, memory = jax.vmap(optimiser(config).update)(slopes, memory)
+    return optax.apply_updates(critics, steps), memory, slopes, metrics
 
 
 def target_metrics(state: State, u_k: Array, w_k: Array, sets: Array) -> Metrics:
@@ -198,27 +243,47 @@ def target_metrics(state: State, u_k: Array, w_k: Array, sets: Array) -> Metrics
 
 def improve_actors(state: State, t: Transitions, config: Any) -> tuple[State, Metrics]:
     """Each actor climbs the first critic at (s, pi_i(o_i), a_-i), the others as logged."""
-    first = jax.tree.map(lambda x: x[0], state.critics)
-    z = first_layer(first, t.s, t.a)  # the same for all agents
+    values_of = own_values(state, t)
 
-    def loss(weights: Any) -> Any:
-        actors = with_weights(state.actors, weights)
+    def loss(actors: tuple[MLP, ...]) -> Any:
         pi = act(state.spec, actors, t.observations)
-        values = [q_of_agent(first, z, t.a, i, pi[:, i, None]) for i in range(state.spec.n_agents)]
+        values = values_of(pi)
         # A sum over agents: every actor's gradient is that of its own objective.
         cost = config.action_cost * jnp.sum(jnp.mean(pi**2, axis=(0, 2)))
         q = jnp.stack([jnp.mean(value) for value in values])
         return cost - jnp.sum(q), jnp.mean(q)
 
+    state, q, metrics = step_actors(loss, state, config)
+    return state, {"q_policy": raw_q(state.scale, q, config.discount)} | metrics
+
+
+def own_values(state: State, t: Transitions) -> Callable[[Array], list[Array]]:
+    """A function from actions x (B, n, d) to the first critic's Q(s, x_i, a_-i), (B, 1) each."""
+    first = jax.tree.map(lambda x: x[0], state.critics)
+    z = first_layer(first, t.s, t.a)  # the same for all agents
+
+    def values(x: Array) -> list[Array]:
+        return [q_of_agent(first, z, t.a, i, x[:, i, None]) for i in range(state.spec.n_agents)]
+
+    return values
+
+
+def step_actors(
+    loss: Callable[[tuple[MLP, ...]], Any], state: Any, config: Any
+) -> tuple[Any, Any, Metrics]:
+    """One step of every actor on a loss that returns (value, extra); the state, extra, metrics.
+
+    `state` is anything with `actors` and their `actor_optimiser`.
+    """
     weights = tuple(trained(actor) for actor in state.actors)
-    slopes, q = jax.grad(loss, has_aux=True)(weights)
-    weights, memory = step_each(weights, slopes, state.actor_optimiser, config)
-    metrics = {
-        "q_policy": raw_q(state.scale, q, config.discount),
-        "actor_gradient": jnp.mean(jnp.stack([optax.global_norm(slope) for slope in slopes])),
-    }
+    of_weights = lambda weights: loss(with_weights(state.actors, weights))  # noqa: E731
+    slopes, extra = jax.grad(of_weights, has_aux=True)(weights)
+    rate = getattr(config, "actor_learning_rate", None)
+    weights, memory = step_each(weights, slopes, state.actor_optimiser, config, rate)
+    norm = jnp.mean(jnp.stack([optax.global_norm(slope) for slope in slopes]))
     actors = with_weights(state.actors, weights)
-    return eqx.tree_at(lambda s: (s.actors, s.actor_optimiser), state, (actors, memory)), metrics
+    state = eqx.tree_at(lambda s: (s.actors, s.actor_optimiser), state, (actors, memory))
+    return state, extra, {"actor_gradient": norm}
 
 
 def improve_behaviour(state: State, t: Transitions, config: Any) -> tuple[State, Metrics]:
@@ -246,9 +311,12 @@ def with_weights(actors: tuple[MLP, ...], weights: Any) -> tuple[MLP, ...]:
     return tuple(eqx.tree_at(trained, a, w) for a, w in zip(actors, weights, strict=True))
 
 
-def step_each(weights: Any, slopes: Any, memory: Any, config: Any) -> tuple[Any, Any]:
+def step_each(
+    weights: Any, slopes: Any, memory: Any, config: Any, rate: float | None = None
+) -> tuple[Any, Any]:
     """One optimiser step for each network by itself."""
-    steps = [optimiser(config).update(slope, m) for slope, m in zip(slopes, memory, strict=True)]
+    step = optimiser(config, rate).update
+    steps = [step(slope, m) for slope, m in zip(slopes, memory, strict=True)]
     moved = tuple(
         optax.apply_updates(weight, step) for weight, (step, _) in zip(weights, steps, strict=True)
     )
@@ -261,7 +329,11 @@ def follow(target: Any, online: Any, rate: float) -> Any:
 
 
 Target = Callable[[Array, State, Transitions, Any], tuple[Array, Metrics]]
-Penalised = Callable[[Array, State, Transitions, Any], Alternatives]
+Penalised = Callable[[Array, State, Transitions, Any], Alternatives | None]
+
+
+def no_penalty(key: Array, state: State, t: Transitions, config: Any) -> None:
+    """No alternatives: plain TD learning."""
 
 
 def critic_update(
@@ -278,21 +350,37 @@ def critic_update(
 def train_round(
     target: Target, penalised: Penalised, state: State, batch: Batch, key: Array, config: Any
 ) -> tuple[State, Metrics]:
-    """One round. `batch` has leading axes (updates, B)."""
+    """One round of a conservative algorithm. `batch` has leading axes (updates, B)."""
+
+    def critic_step(key: Array, state: State, t: Transitions, config: Any) -> Any:
+        return critic_update(target, penalised, key, state, t, config)
+
+    def actor_step(_: Array, state: State, t: Transitions, config: Any) -> Any:
+        state, of_behaviour = improve_behaviour(state, t, config)
+        state, of_actors = improve_actors(state, t, config)
+        return state, of_behaviour | of_actors
+
     t = transitions(state.spec, state.scale, batch)
+    return play_round(critic_step, actor_step, state, t, key, config)
+
+
+Step = Callable[[Array, State, Transitions, Any], tuple[State, Metrics]]
+
+
+def play_round(
+    critic_step: Step, actor_step: Step, state: State, t: Transitions, key: Array, config: Any
+) -> tuple[State, Metrics]:
+    """Critic steps on a batch each, an actor step on the last of these, a step of the targets."""
     keys = jax.random.split(key, config.updates)
     state, metrics = jax.lax.scan(
-        lambda state, x: critic_update(target, penalised, x[0], state, x[1], config),
-        state,
-        (keys, t),
+        lambda state, x: critic_step(x[0], state, x[1], config), state, (keys, t)
     )
     metrics = {name: jnp.mean(values, axis=0) for name, values in metrics.items()}
     last = jax.tree.map(lambda x: x[-1], t)
-    state, of_behaviour = improve_behaviour(state, last, config)
-    state, of_actors = improve_actors(state, last, config)
+    state, of_actors = actor_step(jax.random.fold_in(key, config.updates), state, last, config)
     targets = (
         follow(state.target_critics, state.critics, config.target_rate),
         follow(state.target_actors, state.actors, config.target_rate),
     )
     state = eqx.tree_at(lambda s: (s.target_critics, s.target_actors), state, targets)
-    return state, metrics | of_behaviour | of_actors
+    return state, metrics | of_actors

@@ -19,6 +19,10 @@ MODULES = {
     "icql-qs": "spacql.algorithms.icql_qs",
     "cfcql": "spacql.algorithms.cfcql",
     "macql": "spacql.algorithms.macql",
+    "omar": "spacql.algorithms.omar",
+    "iql": "spacql.algorithms.iql",
+    "td3bc": "spacql.algorithms.td3bc",
+    "bc": "spacql.algorithms.bc",
 }
 
 

@@ -18,6 +18,7 @@ TASKS: dict[str, dict[str, Any]] = {
         "batch_size": 256,
         "hidden": (256, 256),
         "learning_rate": 0.0003,
+        "actor_learning_rate": 0.0003,
         "target_rate": 0.005,
         "policy_samples": 10,
     },
@@ -31,6 +32,44 @@ ALPHA: dict[str, dict[str, float]] = {
     "halfcheetah": {"random": 0.1, "medium-replay": 0.4, "medium": 1.0, "expert": 1.7},
 }
 
+# The same for one algorithm. A delayed policy (td3bc) has more rounds of fewer critic updates:
+# every algorithm gets as many critic updates.
+ALGORITHMS: dict[tuple[str, str], dict[str, Any]] = {
+    ("td3bc", "spread"): {"rounds": 5000},
+    ("td3bc", "tag"): {"rounds": 5000},
+    ("td3bc", "world"): {"rounds": 12_500},
+    ("td3bc", "halfcheetah"): {"rounds": 250_000},
+    ("omar", "halfcheetah"): {"iterations": 2, "candidates": 20, "elites": 5},
+}
+
+# OMAR's weights by quality: of the penalty, and of the search in the actors' loss
+OMAR: dict[str, dict[str, dict[str, float]]] = {
+    "spread": {
+        "random": {"alpha": 0.5, "coefficient": 1.0},
+        "medium-replay": {"alpha": 1.0, "coefficient": 1.0},
+        "medium": {"alpha": 5.0, "coefficient": 1.0},
+        "expert": {"alpha": 5.0, "coefficient": 1.0},
+    },
+    "tag": {
+        "random": {"alpha": 0.5, "coefficient": 0.9},
+        "medium-replay": {"alpha": 0.5, "coefficient": 0.9},
+        "medium": {"alpha": 5.0, "coefficient": 0.7},
+        "expert": {"alpha": 5.0, "coefficient": 0.9},
+    },
+    "world": {
+        "random": {"alpha": 0.5, "coefficient": 1.0},
+        "medium-replay": {"alpha": 1.0, "coefficient": 0.7},
+        "medium": {"alpha": 0.5, "coefficient": 0.1},
+        "expert": {"alpha": 5.0, "coefficient": 0.9},
+    },
+    "halfcheetah": {
+        "random": {"alpha": 1.0, "coefficient": 1.0},
+        "medium-replay": {"alpha": 5.0, "coefficient": 0.9},
+        "medium": {"alpha": 1.0, "coefficient": 0.7},
+        "expert": {"alpha": 5.0, "coefficient": 0.5},
+    },
+}
+
 # (algorithm, task, quality): what a sweep found to be better for this algorithm
 TUNED: dict[tuple[str, str, str], dict[str, Any]] = {}
 
@@ -38,9 +77,11 @@ TUNED: dict[tuple[str, str, str], dict[str, Any]] = {}
 def settings(algorithm: str, config: Any, dataset_name: str) -> Any:
     """`config` with the values of the table for a dataset named `<task>-<quality>`."""
     task, _, quality = dataset_name.partition("-")
-    values = dict(TASKS.get(task, {}))
+    values = TASKS.get(task, {}) | ALGORITHMS.get((algorithm, task), {})
     if quality in ALPHA.get(task, {}):
         values["alpha"] = ALPHA[task][quality]
+        if algorithm == "omar":
+            values |= OMAR[task][quality]
     values |= TUNED.get((algorithm, task, quality), {})
     known = {field.name for field in fields(config)}
     return replace(config, **{name: value for name, value in values.items() if name in known})

@@ -1,0 +1,207 @@
+"""OMAR: offline multi-agent RL with actor rectification.
+
+Every agent is a learner of its own: critics Q_i(o_i, a_i) on its own observation and reward, with
+the conservative penalty over its own actions. To such an agent the team is itself, so the shared
+code runs once an agent, on a team of one. The actor's gradient may be stuck on a poor hill of Q_i;
+it is therefore also pulled towards the best action that a search without gradients finds.
+"""
+
+from dataclasses import dataclass
+from dataclasses import replace as with_values
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from spacql.algorithms import learner, penalties
+from spacql.algorithms.cloning import squared_distance
+from spacql.algorithms.critics import ensemble_q
+from spacql.algorithms.learner import (
+    Metrics,
+    act,
+    all_agents_at_once,
+    critic_update,
+    init_state,
+    joint_target,
+    own_values,
+    play_round,
+    step_actors,
+)
+from spacql.algorithms.transitions import Transitions, raw_q, transitions
+from spacql.data import Batch
+from spacql.data.dataset import Statistics
+from spacql.errors import InputError
+from spacql.policies import MLP, Policy
+from spacql.spec import Spec
+
+NEEDS_NEXT_ACTION = False  # the agent's own next action is replaced
+
+
+@dataclass(frozen=True)
+class Config:
+    # Length and size
+    rounds: int = 2000  # a round: `updates` critic updates, then one step of actors and targets
+    updates: int = 5  # critic updates a round, each on a batch of its own
+    batch_size: int = 1024  # transitions a batch
+    hidden: tuple[int, ...] = (64, 64)  # units of the hidden layers, of actors and critics
+    critics: int = 2  # J, size of every agent's ensemble
+    # Learning
+    learning_rate: float = 0.01  # Adam, critics
+    actor_learning_rate: float = 0.001  # Adam, actors
+    gradient_clip: float = 0.5  # largest gradient norm of a network
+    target_rate: float = 0.01  # how far targets move towards their networks a round
+    discount: float = 0.95  # gamma
+    target_noise: float = 0.05  # deviation of the noise on target policies' actions
+    action_cost: float = 0.001  # weight of the squared action in the actors' loss
+    # Penalty
+    alpha: float = 0.5  # weight of the penalty, for standardised rewards
+    penalty: penalties.Form = "log-sum-exp"  # over sampled actions; or at the policy's action
+    samples: int = 10  # uniform actions in the log-sum-exp
+    policy_samples: int = 0  # actions near the policy's, at o and at o' each, in the log-sum-exp
+    sample_noise: float = 0.2  # deviation of those
+    # Search
+    coefficient: float = 1.0  # c: of the distance to the best action; 1 - c: of the gradient of Q
+    iterations: int = 3  # of the search
+    candidates: int = 10  # actions an iteration
+    elites: int = 0  # how many of them move the search; 0: all, by the softmax of their values
+    search_std: float = 2.0  # deviation of the first candidates
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.coefficient <= 1:
+            raise InputError(f"coefficient is {self.coefficient}; it must be from 0 to 1.")
+        if self.iterations < 1 or not 0 <= self.elites <= self.candidates or self.candidates < 1:
+            raise InputError(
+                f"A search of {self.iterations} iterations, {self.candidates} candidates and "
+                f"{self.elites} elites is impossible: iterations and candidates must be at least "
+                "1, elites at most the candidates."
+            )
+
+
+class State(eqx.Module):
+    agents: tuple[learner.State, ...]  # each a team of one
+    spec: Spec = eqx.field(static=True)
+
+
+def init(key: Array, spec: Spec, config: Config, statistics: Statistics) -> State:
+    keys = jax.random.split(key, spec.n_agents)
+    agents = tuple(
+        init_state(keys[i], alone(spec, i), config, own_statistics(statistics, i))
+        for i in range(spec.n_agents)
+    )
+    return State(agents, spec)
+
+
+def update(state: State, batch: Batch, key: Array, config: Config) -> tuple[State, Metrics]:
+    def critic_step(key: Array, state: learner.State, t: Transitions, config: Any) -> Any:
+        return critic_update(joint_target, all_agents_at_once, key, state, t, config)
+
+    agents, metrics = [], []
+    for i, agent in enumerate(state.agents):
+        t = transitions(agent.spec, agent.scale, own_batch(batch, i))
+        agent_key = jax.random.fold_in(key, i)
+        agent, found = play_round(critic_step, improve_actor, agent, t, agent_key, config)
+        agents.append(agent)
+        metrics.append(found)
+    mean = {name: jnp.mean(jnp.stack([m[name] for m in metrics])) for name in metrics[0]}
+    return State(tuple(agents), state.spec), mean
+
+
+def policy(state: State) -> Policy:
+    actors = tuple(actor for agent in state.agents for actor in agent.actors)
+    return Policy(actors, name="omar", agents=state.spec.agents)
+
+
+def alone(spec: Spec, i: int) -> Spec:
+    """What agent i is to itself: a team of one, whose state is its observation."""
+    return with_values(
+        spec,
+        agents=spec.agents[i : i + 1],
+        observation_sizes=spec.observation_sizes[i : i + 1],
+        action_low=spec.action_low[i : i + 1],
+        action_high=spec.action_high[i : i + 1],
+        state_size=0,
+    )
+
+
+def own_statistics(statistics: Statistics, i: int) -> Statistics:
+    """Agent i's observations. Its reward has the team's scale, which all agents share."""
+    return statistics._replace(
+        observation_mean=statistics.observation_mean[i : i + 1],
+        observation_std=statistics.observation_std[i : i + 1],
+        state_mean=None,
+        state_std=None,
+    )
+
+
+def own_batch(batch: Batch, i: int) -> Batch:
+    """What agent i sees, does and is paid."""
+    return batch._replace(
+        observations=batch.observations[i : i + 1],
+        actions=batch.actions[i : i + 1],
+        rewards=batch.rewards[..., i : i + 1],
+        team_reward=batch.rewards[..., i],
+        next_observations=batch.next_observations[i : i + 1],
+        next_actions=batch.next_actions[i : i + 1],
+        state=None,
+        next_state=None,
+    )
+
+
+def search(key: Array, values: Any, sharpness: Array, pi: Array, config: Config) -> Array:
+    """The best action found by an iterated search, (B, d); never worse than pi (B, d).
+
+    `values` maps actions (B, N, d) to (B, N). Candidates come from a Gaussian, clipped to [-1, 1].
+    Its next mean is that of the elites, which stay candidates, or of all candidates weighted with
+    the softmax of `sharpness` times their values; its deviation is that around this mean.
+    """
+    mean, std = jnp.zeros_like(pi), jnp.full_like(pi, config.search_std)
+    best_x, best_q = pi[:, None], values(pi[:, None])  # (B, 1, d), (B, 1)
+    kept_x, kept_q = best_x[:, :0], best_q[:, :0]
+    for key_ in jax.random.split(key, config.iterations):
+        noise = jax.random.normal(key_, (len(pi), config.candidates, pi.shape[1]))
+        x = jnp.clip(mean[:, None] + std[:, None] * noise, -1, 1)  # (B, N, d)
+        x, q = jnp.concatenate([kept_x, x], axis=1), jnp.concatenate([kept_q, values(x)], axis=1)
+        best_x, best_q = top(1, jnp.concatenate([best_x, x], 1), jnp.concatenate([best_q, q], 1))
+        if config.elites:
+            x, q = kept_x, kept_q = top(config.elites, x, q)
+            mean = jnp.mean(x, axis=1)
+        else:
+            weight = jax.nn.softmax(sharpness * q, axis=1)  # (B, N)
+            mean = jnp.sum(weight[..., None] * x, axis=1)
+        std = jnp.sqrt(jnp.mean((x - mean[:, None]) ** 2, axis=1))
+    return best_x[:, 0]
+
+
+def top(count: int, x: Array, q: Array) -> tuple[Array, Array]:
+    """The `count` actions of x (B, N, d) with the highest q (B, N), and their values."""
+    best, where = jax.lax.top_k(q, count)
+    return jnp.take_along_axis(x, where[..., None], axis=1), best
+
+
+def improve_actor(
+    key: Array, state: learner.State, t: Transitions, config: Config
+) -> tuple[learner.State, Metrics]:
+    """One step on c (pi_i(o_i) - best)^2 - (1 - c) Q_i(o_i, pi_i(o_i)), of one agent.
+
+    Q is that of the first critic, in the reward's own units: c then weighs the same two things
+    as with rewards that are not standardised.
+    """
+    unit = state.scale.reward_std
+    first = jax.tree.map(lambda x: x[:1], state.critics)
+    pi = act(state.spec, state.actors, t.observations)  # (B, 1, d)
+    values = lambda x: ensemble_q(first, t.s, x[:, :, None])[0]  # noqa: E731
+    best = search(key, values, unit, pi[:, 0], config)[:, None]
+    values_of = own_values(state, t)
+
+    def loss(actors: tuple[MLP, ...]) -> Any:
+        pi = act(state.spec, actors, t.observations)
+        q = jnp.mean(values_of(pi)[0])
+        distance = jnp.mean(squared_distance(state.spec, pi, best))
+        value = config.coefficient * distance - (1 - config.coefficient) * unit * q
+        return value + config.action_cost * jnp.mean(pi**2), (q, distance)
+
+    state, (q, distance), metrics = step_actors(loss, state, config)
+    found = {"q_policy": raw_q(state.scale, q, config.discount), "search_distance": distance}
+    return state, found | metrics
