@@ -1,0 +1,392 @@
+"""The baselines' losses, targets and searches against numbers computed by hand."""
+
+from dataclasses import replace as with_values
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from algorithms_toy import least, plain, quick_key, replaced, tiny_dataset
+from algorithms_toy import q as q_by_hand
+from algorithms_toy import setting as fresh
+
+from spacql.algorithms import bc, iql, omar, td3bc
+from spacql.algorithms.cloning import squared_distance
+from spacql.algorithms.learner import act, critic_update, next_actions, no_penalty
+from spacql.algorithms.transitions import raw_q, transitions
+from spacql.errors import InputError
+
+SIZES = (1, 2)  # action sizes of the tiny team
+
+
+def setting():
+    """A state whose target networks differ from the online ones, and 24 transitions."""
+    state, t = fresh()
+    others, _ = fresh(seed=4)
+    return with_values(state, target_critics=others.critics, target_actors=others.actors), t
+
+
+policies = jax.jit(act, static_argnums=0)
+
+
+def loss_before_the_step(monkeypatch, module, improve):
+    """What `improve` minimises, at the weights it begins with: (value, extra)."""
+    found = []
+
+    def instead(loss, state, config):
+        found.append(loss(state.actors))
+        return state, found[0][1], {}
+
+    monkeypatch.setattr(module, "step_actors", instead)
+    improve()
+    return found[0]
+
+
+def distances(pi, a):
+    """(pi_i - a_i)^2, a mean over agent i's own coordinates, (B, n)."""
+    return np.array(
+        [[np.mean((p[i, :d] - x[i, :d]) ** 2) for i, d in enumerate(SIZES)]
+         for p, x in zip(pi, a, strict=True)]
+    )  # fmt: skip
+
+
+def test_distance_is_a_mean_over_an_agents_own_coordinates() -> None:
+    state, t = setting()
+    pi = policies(state.spec, state.actors, t.observations)
+    found = squared_distance(state.spec, pi, t.a)
+    np.testing.assert_allclose(found, distances(*plain((pi, t.a))), rtol=1e-5)
+
+
+# BC
+
+
+def test_bc_minimises_the_mean_squared_error(monkeypatch) -> None:
+    state, t = setting()
+    clone = lambda: bc.clone(state, t.observations, t.a, bc.Config())  # noqa: E731
+    value, error = loss_before_the_step(monkeypatch, bc, clone)
+    pi = policies(state.spec, state.actors, t.observations)
+    by_hand = distances(*plain((pi, t.a)))
+    np.testing.assert_allclose(value, by_hand.mean(axis=0).sum(), rtol=1e-5)
+    np.testing.assert_allclose(error, by_hand.mean(), rtol=1e-5)
+
+
+# MA-TD3+BC
+
+
+def test_td3bc_weighs_q_by_its_mean_magnitude(monkeypatch) -> None:
+    state, t = setting()
+    improve = lambda: td3bc.improve_actors(  # noqa: E731
+        quick_key(0), state, t, td3bc.Config(q_weight=2.5)
+    )
+    value, (q, error) = loss_before_the_step(monkeypatch, td3bc, improve)
+    pi, critics, t = plain((policies(state.spec, state.actors, t.observations), state.critics, t))
+    values = np.array(
+        [[q_by_hand(critics, 0, t.s[b], replaced(t.a[b], pi[b], [i])) for i in (0, 1)]
+         for b in range(len(t.r))]
+    )  # fmt: skip
+    cloning = distances(pi, t.a).mean(axis=0)
+    by_hand = sum(
+        cloning[i] - 2.5 / np.mean(np.abs(values[:, i])) * np.mean(values[:, i]) for i in (0, 1)
+    )
+    np.testing.assert_allclose(value, by_hand, rtol=1e-4)
+    np.testing.assert_allclose(q, values.mean(), rtol=1e-4)
+    np.testing.assert_allclose(error, cloning.mean(), rtol=1e-5)
+
+
+def test_td3bc_takes_the_magnitude_as_a_constant() -> None:
+    """Else a Q that is the same for all rows would have no gradient at all."""
+    state, t = setting()
+    one = jax.tree.map(lambda x: x[:1], t)
+    config = td3bc.Config(hidden=(8, 6), q_weight=1e4)
+    _, metrics = jax.jit(partial(td3bc.improve_actors, config=config))(quick_key(0), state, one)
+    assert metrics["actor_gradient"] > 1
+
+
+@partial(jax.jit, static_argnames=("module", "config"))
+def target(module, key, state, t, config):
+    return module(key, state, t, config)[0]
+
+
+def joint_by_hand(state, t, discount, a_pi):
+    """Raw Y: nothing follows a terminal, min_j Qtar follows the rest."""
+    state, t, a_pi = plain((state, t, a_pi))
+    mean, std = float(state.scale.reward_mean), float(state.scale.reward_std)
+    follows = [
+        least(state.target_critics, s, a) * std + mean / (1 - discount)
+        for s, a in zip(t.next_s, a_pi, strict=True)
+    ]
+    return t.r * std + mean + discount * np.where(t.terminal > 0, 0, follows)
+
+
+def test_td3bc_target_replaces_all_agents_and_ends_at_terminals() -> None:
+    state, t = setting()
+    config = td3bc.Config(target_noise=0.0)
+    found = target(td3bc.target, quick_key(5), state, t, config)
+    a_pi = policies(state.spec, state.target_actors, t.next_observations)
+    assert t.terminal.sum() == 1
+    by_hand = joint_by_hand(state, t, config.discount, a_pi)
+    np.testing.assert_allclose(raw_q(state.scale, found, config.discount), by_hand, rtol=1e-4)
+
+
+def test_td3bc_noise_is_clipped() -> None:
+    state, t = setting()
+    a_pi = policies(state.spec, state.target_actors, t.next_observations)
+    config = td3bc.Config(target_noise=1e6, noise_clip=0.25)
+    make = jax.jit(partial(next_actions, config=config, most=config.noise_clip))
+    moved = np.asarray(make(quick_key(5), state, t) - a_pi)
+    inside = np.abs(np.asarray(a_pi)) < 0.7
+    real = inside & (np.arange(2) < np.array(SIZES)[:, None])
+    np.testing.assert_allclose(np.abs(moved[real]), 0.25, rtol=1e-4)
+    assert (moved[:, 0, 1] == 0).all(), "padding stays zero"
+
+
+def test_td3bc_policies_wait_for_two_critic_updates() -> None:
+    state, t = setting()
+    config = td3bc.Config(hidden=(8, 6), batch_size=24)
+    assert config.updates == 2
+    step = jax.jit(
+        lambda key, state: critic_update(td3bc.target, no_penalty, key, state, t, config)
+    )
+    after, metrics = step(quick_key(0), state)
+    for old, new in zip(
+        jax.tree.leaves((state.actors, state.target_actors, state.target_critics)),
+        jax.tree.leaves((after.actors, after.target_actors, after.target_critics)),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(old, new)
+    assert "penalty" not in metrics
+    y = np.asarray(target(td3bc.target, jax.random.split(quick_key(0))[0], state, t, config))
+    critics, t = plain((state.critics, t))
+    q = np.array([[q_by_hand(critics, j, t.s[b], t.a[b]) for b in range(24)] for j in (0, 1)])
+    error = np.sqrt(np.mean((q - y) ** 2)) * float(state.scale.reward_std)
+    np.testing.assert_allclose(metrics["td_error"], error, rtol=1e-4)
+
+
+def flipped(state, t):
+    """The same team with its agents in the other order."""
+    turn = lambda x: tuple(reversed(x))  # noqa: E731
+    fields = ("agents", "observation_sizes", "action_low", "action_high")
+    spec = with_values(state.spec, **{name: turn(getattr(state.spec, name)) for name in fields})
+    critics = {
+        name: with_values(old, action_weight=old.action_weight[:, ::-1])
+        for name in ("critics", "target_critics")
+        for old in [getattr(state, name)]
+    }
+    actors = {name: turn(getattr(state, name)) for name in ("actors", "target_actors")}
+    observed = {name: turn(getattr(t, name)) for name in ("observations", "next_observations")}
+    t = t._replace(a=t.a[:, ::-1], next_a=t.next_a[:, ::-1], **observed)
+    return with_values(state, spec=spec, **critics, **actors), t
+
+
+def test_permuting_agents_changes_no_target_and_no_loss(monkeypatch) -> None:
+    mine, theirs = setting(), flipped(*setting())
+    config = td3bc.Config(target_noise=0.0)
+    targets = [target(td3bc.target, quick_key(5), *x, config) for x in (mine, theirs)]
+    np.testing.assert_allclose(*targets, rtol=1e-5)
+    losses = [
+        loss_before_the_step(
+            monkeypatch, td3bc, lambda x=x: td3bc.improve_actors(quick_key(0), *x, config)
+        )
+        for x in (mine, theirs)
+    ]
+    np.testing.assert_allclose(losses[0][0], losses[1][0], rtol=1e-4)
+
+
+# IQL
+
+
+def test_the_expectile_loss_is_smallest_at_the_expectile() -> None:
+    """The 0.7 expectile m of a sample: 0.7 sum (x - m)+ = 0.3 sum (m - x)+."""
+    sample = np.array([0.0, 1.0, 2.0, 5.0])
+    grid = np.linspace(0, 5, 5001)
+    losses = iql.expectile_loss(jnp.asarray(sample[:, None] - grid), 0.7).mean(axis=0)
+    m = grid[int(np.argmin(losses))]
+    above, below = np.maximum(sample - m, 0).sum(), np.maximum(m - sample, 0).sum()
+    np.testing.assert_allclose(0.7 * above, 0.3 * below, atol=0.01)
+    np.testing.assert_allclose(iql.expectile_loss(jnp.array([2.0, -2.0]), 0.7), [2.8, 1.2])
+
+
+def test_advantage_weights_are_exponential_and_capped() -> None:
+    config = iql.Config(temperature=3.0, weight_cap=100.0)
+    found = iql.advantage_weights(jnp.array([-1.0, 0.0, 0.5, 2.0, 1e4]), config)
+    np.testing.assert_allclose(found, [np.exp(-3), 1, np.exp(1.5), 100, 100], rtol=1e-5)
+
+
+@pytest.mark.parametrize("expectile", [0.0, 1.0])
+def test_an_impossible_expectile_is_refused(expectile) -> None:
+    with pytest.raises(InputError, match="expectile"):
+        iql.Config(expectile=expectile)
+
+
+def iql_setting(**values):
+    """A state whose target critics differ, 24 transitions, and V at s and s' by hand."""
+    data, config = tiny_dataset(), iql.Config(hidden=(8, 6), **values)
+    init = partial(iql.init, spec=data.spec, config=config, statistics=data.statistics())
+    state = jax.jit(init)(quick_key(3))
+    team, t = setting()
+    return with_values(state, team=team), t, config
+
+
+def v_by_hand(value, s):
+    return np.array([q_by_hand(value, 0, row, np.zeros((1, 1))) for row in s])
+
+
+def test_iql_clones_with_the_weight_of_the_teams_advantage(monkeypatch) -> None:
+    state, t, config = iql_setting(temperature=2.0, weight_cap=1.5)
+    advantage = jnp.linspace(-1, 1, 24)
+    improve = lambda: iql.improve_actors(state.team, t, advantage, config)  # noqa: E731
+    value, error = loss_before_the_step(monkeypatch, iql, improve)
+    pi = policies(state.team.spec, state.team.actors, t.observations)
+    distance = distances(*plain((pi, t.a)))
+    weight = np.minimum(np.exp(2 * np.asarray(advantage)), 1.5)
+    by_hand = np.mean([w * (d[0] + d[1]) for w, d in zip(weight, distance, strict=True)])
+    np.testing.assert_allclose(value, by_hand, rtol=1e-5)
+    np.testing.assert_allclose(error, distance.mean(), rtol=1e-5)
+
+
+def test_iql_steps_by_hand(monkeypatch) -> None:
+    """Q's target is r + gamma V(s') with the new V, which nothing follows at a terminal; the
+    advantage is min_j Qtar(s, a) - V(s)."""
+    state, t, config = iql_setting()
+    seen = {}
+    regress, clone = iql.improve_critics, iql.improve_actors
+
+    def critics(team, t, y, alternatives, config):
+        seen["y"] = y
+        return regress(team, t, y, alternatives, config)
+
+    def actors(team, t, advantage, config):
+        seen["advantage"] = advantage
+        return clone(team, t, advantage, config)
+
+    monkeypatch.setattr(iql, "improve_critics", critics)
+    monkeypatch.setattr(iql, "improve_actors", actors)
+
+    @jax.jit
+    def step(state):
+        after, _ = iql.step(state, t, config)
+        return after, seen.pop("y"), seen.pop("advantage")
+
+    after, y, advantage = step(state)
+    scale, team, value, t = plain((state.team.scale, state.team, after.value, t))
+    q = [least(team.target_critics, t.s[b], t.a[b]) for b in range(24)]
+    np.testing.assert_allclose(advantage, q - v_by_hand(value, t.s), rtol=1e-3, atol=1e-5)
+    mean, std = float(scale.reward_mean), float(scale.reward_std)
+    follows = v_by_hand(value, t.next_s) * std + mean / (1 - config.discount)
+    raw = t.r * std + mean + config.discount * np.where(t.terminal > 0, 0, follows)
+    np.testing.assert_allclose(raw_q(scale, y, config.discount), raw, rtol=1e-4)
+    old, new = plain((state.team, after.team))
+    moved = old.target_critics.last_bias + 0.005 * (
+        new.critics.last_bias - old.target_critics.last_bias
+    )
+    np.testing.assert_allclose(new.target_critics.last_bias, moved, rtol=1e-5)
+
+
+def test_iql_value_becomes_the_expectile_of_what_it_is_given() -> None:
+    state, t, config = iql_setting(learning_rate=0.02, expectile=0.9)
+    same = t._replace(s=jnp.zeros_like(t.s))  # one state, so V is one number
+    q = jnp.asarray(np.random.default_rng(0).normal(size=24), jnp.float32)
+
+    def step(state, _):
+        value, memory = iql.improve_value(state, same, q, config)
+        return with_values(state, value=value, value_optimiser=memory), None
+
+    state, _ = jax.jit(lambda state: jax.lax.scan(step, state, length=300))(state)
+    v = float(iql.value_of(state.value, same.s)[0])
+    above, below = np.maximum(q - v, 0).sum(), np.maximum(v - q, 0).sum()
+    np.testing.assert_allclose(0.9 * above, 0.1 * below, rtol=0.05)
+
+
+# OMAR
+
+
+def omar_state(**values):
+    data, config = tiny_dataset(), omar.Config(hidden=(8, 6), critics=2, **values)
+    init = partial(omar.init, spec=data.spec, config=config, statistics=data.statistics())
+    return data, jax.jit(init)(quick_key(3)), config
+
+
+@pytest.mark.parametrize("elites", [0, 5])
+def test_search_finds_the_maximum_of_a_quadratic(elites) -> None:
+    peak = jax.random.uniform(quick_key(1), (40, 2), minval=-0.9, maxval=0.9)
+    values = lambda x: -20 * jnp.sum((x - peak[:, None]) ** 2, axis=-1)  # noqa: E731
+    config = omar.Config(iterations=8, candidates=40, elites=elites, search_std=0.7)
+    found = omar.search(quick_key(2), values, jnp.array(1.0), jnp.zeros((40, 2)), config)
+    np.testing.assert_allclose(found, peak, atol=0.2)
+    assert np.abs(found - peak).mean() < 0.05
+
+
+def test_search_never_returns_worse_than_the_policy() -> None:
+    pi = jnp.full((40, 2), 0.3)
+    values = lambda x: -jnp.sum(jnp.abs(x - 0.3), axis=-1)  # noqa: E731
+    config = omar.Config(iterations=1, candidates=2)
+    found = omar.search(quick_key(2), values, jnp.array(1.0), pi, config)
+    np.testing.assert_array_equal(found, pi)
+
+
+def test_search_by_hand() -> None:
+    """Two iterations, softmax-weighted, with the same random numbers."""
+    config = omar.Config(iterations=2, candidates=4, search_std=0.5)
+    pi, value = np.zeros((3, 2)), lambda x: -((x - 0.4) ** 2).sum(-1)
+    found = omar.search(quick_key(2), value, jnp.array(2.0), jnp.asarray(pi), config)
+    keys = jax.random.split(quick_key(2), 2)
+    noise = [np.asarray(jax.random.normal(key, (3, 4, 2))) for key in keys]
+    for b in range(3):
+        x = np.clip(0.5 * noise[0][b], -1, 1)
+        weight = np.exp(2 * value(x)) / np.exp(2 * value(x)).sum()
+        mean = weight @ x
+        std = np.sqrt(((x - mean) ** 2).mean(axis=0))
+        y = np.clip(mean + std * noise[1][b], -1, 1)
+        seen = np.concatenate([pi[b : b + 1], x, y])
+        np.testing.assert_allclose(found[b], seen[np.argmax(value(seen))], rtol=1e-4)
+
+
+def test_omar_actor_mixes_the_distance_and_the_value(monkeypatch) -> None:
+    data, state, config = omar_state(coefficient=0.7)
+    agent, rows = state.agents[1], data.transition_rows()[:24]
+    t = transitions(agent.spec, agent.scale, omar.own_batch(data.batch(rows), 1))
+    monkeypatch.setattr(omar, "search", lambda *_: jnp.full((24, 2), 0.5))
+    improve = lambda: omar.improve_actor(quick_key(0), agent, t, config)  # noqa: E731
+    value, (q, distance) = loss_before_the_step(monkeypatch, omar, improve)
+    pi = np.asarray(agent.actors[0].squashed(t.observations[0]))
+    critics, unit, t = plain((agent.critics, agent.scale.reward_std, t))
+    values = [q_by_hand(critics, 0, t.s[b], pi[b : b + 1]) for b in range(24)]
+    np.testing.assert_allclose(q, np.mean(values), rtol=1e-4)
+    np.testing.assert_allclose(distance, np.mean((pi - 0.5) ** 2), rtol=1e-5)
+    by_hand = 0.7 * distance - 0.3 * unit * np.mean(values) + 0.001 * np.mean(pi**2)
+    np.testing.assert_allclose(value, by_hand, rtol=1e-4)
+
+
+def test_omar_agents_see_their_own_rows_only() -> None:
+    data, state, _ = omar_state()
+    batch = data.batch(data.transition_rows()[:24])
+    for i, size in enumerate(SIZES):
+        agent = state.agents[i]
+        t = plain(transitions(agent.spec, agent.scale, omar.own_batch(batch, i)))
+        assert t.a.shape == (24, 1, size)
+        mean, std = data.statistics().observation_mean[i], data.statistics().observation_std[i]
+        np.testing.assert_allclose(t.s, (batch.observations[i] - mean) / std, rtol=1e-4, atol=1e-5)
+        scale = data.statistics()
+        reward = (batch.rewards[:, i] - scale.team_reward_mean) / scale.team_reward_std
+        np.testing.assert_allclose(t.r, reward, rtol=1e-4, atol=1e-5)
+
+
+def test_omar_target_is_the_agents_own_and_ends_at_terminals() -> None:
+    data, state, _ = omar_state()
+    agent, config = state.agents[1], omar.Config(target_noise=0.0)
+    rows = data.transition_rows()[:24]
+    t = transitions(agent.spec, agent.scale, omar.own_batch(data.batch(rows), 1))
+    found = target(omar.joint_target, quick_key(5), agent, t, config)
+    a_pi = policies(agent.spec, agent.target_actors, t.next_observations)
+    assert t.terminal.sum() == 1
+    by_hand = joint_by_hand(agent, t, config.discount, a_pi)
+    np.testing.assert_allclose(raw_q(agent.scale, found, config.discount), by_hand, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "values", [{"coefficient": 1.5}, {"elites": 11}, {"iterations": 0}, {"candidates": 0}]
+)
+def test_an_impossible_search_is_refused(values) -> None:
+    with pytest.raises(InputError):
+        omar.Config(**values)
