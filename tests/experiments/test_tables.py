@@ -70,7 +70,7 @@ def test_markdown_marks_the_best_and_shows_seeds_intervals_and_the_paper(table) 
     assert "62.0 ± 1.6 (3)<br><sub>62.0 [60.0, 64.0]</sub><br><sub>paper 62.2</sub>" in cfcql
     [icql] = [line for line in lines if line.startswith("| icql-qs")]
     assert "**78.0 ± 1.0 (2)**" in icql
-    assert "Rounds: 60 instead of 2,000" in text
+    assert "Rounds: 60 in spread INSTEAD OF 2,000." in text
     assert "Penalty: log-sum-exp." in text
     assert "Careful" not in text
 
@@ -89,8 +89,9 @@ def test_csv_has_a_line_a_cell(table) -> None:
 def test_the_terminal_shows_a_star(table, capsys) -> None:
     tables.show(*table)
     said = capsys.readouterr().out
-    assert "78.0 ± 1.0 (2)*" in said
-    assert "62.0 ± 1.6 (3) " in said
+    assert "78.0±1.0 (2)*" in said
+    assert "62.0±1.6 (3) " in said
+    assert "62.0 [60, 64]" in said
     assert "paper 77.7" in said
 
 
@@ -99,3 +100,10 @@ def test_runs_on_other_data_of_the_same_name_are_said_below(table, tmp_path) -> 
     run = next(iter(store))
     run.record["dataset"]["identity"] = "ffffffffffff"
     assert "Careful" in tables.markdown(plan, store)
+
+
+def test_notes_say_whose_rounds_are_others() -> None:
+    plan = make_plan("table2", only=("spread", "cfcql", "td3bc"))
+    assert tables.rounds(plan) == "Rounds: 2,000 in spread (td3bc 5,000)."
+    shorter = make_plan("table2", only=("spread", "cfcql", "td3bc"), rounds=100)
+    assert tables.rounds(shorter) == "Rounds: 100 in spread INSTEAD OF 2,000 (td3bc 250)."

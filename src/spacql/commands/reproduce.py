@@ -210,7 +210,7 @@ def print_table(plan: "Plan", store: "Store", out: Path | None, json: bool) -> N
 def draw(plan: "Plan", store: "Store", out: Path, json: bool) -> None:
     from json import dumps
 
-    from spacql.experiments import figures  # type: ignore[attr-defined]
+    from spacql.experiments import figures
 
     data = figures.draw(plan, store, out)
     if json:

@@ -14,6 +14,7 @@ from typing import Any
 from spacql.errors import InputError
 from spacql.experiments.store import Store, StoredRun, digest, key
 from spacql.files import read_json
+from spacql.runs import check
 
 QUALITIES = ("expert", "medium", "medium-replay", "random")  # the order of the paper's tables
 TASKS = ("spread", "tag", "world", "halfcheetah")
@@ -77,14 +78,18 @@ class Plan:
     title: str
     blocks: tuple[Block, ...]
     seeds: tuple[int, ...] = SEEDS
-    rounds: int | None = None  # instead of those of the settings
+    # Instead of the task's usual number. An algorithm with twice as many of smaller rounds keeps
+    # twice as many.
+    rounds: int | None = None
 
     def cell(self, method: Method, column: Column) -> list[PlannedRun]:
         """The runs of one cell, one a seed."""
-        overrides = {**method.overrides, **column.overrides}
+        config = configured(
+            method.algorithm, column.dataset, {**method.overrides, **column.overrides}
+        )
         if self.rounds is not None:
-            overrides["rounds"] = self.rounds
-        config = configured(method.algorithm, column.dataset, overrides)
+            usual = usual_rounds(column.task) or config.rounds
+            config = check(replace(config, rounds=round(self.rounds * config.rounds / usual)))
         return [PlannedRun(method.algorithm, column.dataset, s, config) for s in self.seeds]
 
     def runs(self) -> list[PlannedRun]:
@@ -118,7 +123,6 @@ def configured(algorithm: str, dataset: str, overrides: Mapping[str, Any]) -> An
     """
     from spacql.algorithms.registry import find
     from spacql.algorithms.settings import settings
-    from spacql.runs import check
 
     defaults = find(algorithm).Config()
     known = {field.name for field in fields(defaults)}
@@ -126,6 +130,12 @@ def configured(algorithm: str, dataset: str, overrides: Mapping[str, Any]) -> An
         raise InputError(f"{algorithm} has no hyperparameter {sorted(unknown)[0]!r}.")
     config = settings(algorithm, replace(defaults, **overrides), dataset)
     return check(replace(config, **overrides))
+
+
+def usual_rounds(task: str) -> int | None:
+    from spacql.algorithms.settings import TASKS as SETTINGS
+
+    return SETTINGS.get(task, {}).get("rounds")
 
 
 def columns(task: str) -> tuple[Column, ...]:
@@ -221,6 +231,10 @@ def make_plan(
     if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
         raise InputError("Seeds must be different numbers from 0 on, and at least one.")
     title, blocks = PLANS[name]
+    if only and not blocks():
+        raise InputError(
+            f"{name} is made from data alone: there are no runs to choose with --only."
+        )
     narrowed = narrow(blocks(), only) if only else blocks()
     return Plan(name, title, narrowed, tuple(seeds), rounds)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spacql.evaluation.statistics import bootstrap_interval
-from spacql.experiments.plans import Block, Column, Method, Plan, configured, published
+from spacql.experiments.plans import Block, Column, Method, Plan, published, usual_rounds
 from spacql.experiments.store import Store, mixed_data
 
 FIELDS = ("block", "dataset", "column", "method", "algorithm", "seeds", "mean", "std", "iqm",
@@ -88,18 +88,21 @@ def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:
     ]  # fmt: skip
 
 
-def texts(cell: Cell) -> tuple[str, str, str]:
-    """Mean ± deviation (seeds); interquartile mean and interval; the paper's number."""
+def texts(cell: Cell, narrow: bool = False) -> tuple[str, str, str]:
+    """Mean ± deviation (seeds); interquartile mean and interval; the paper's number. Narrow ones
+    fit four columns into a terminal of 80 characters."""
+    sign, digits = ("±", 0) if narrow else (" ± ", 1)
     paper = ""
     if cell.paper is not None:
         mean, std = cell.paper
-        paper = f"paper {mean:g}" + ("" if std is None else f" ± {std:g}")
+        paper = f"paper {mean:g}" + ("" if std is None else f"{sign}{std:g}")
     found = cell.statistics
     if found is None:
         return "–", "", paper
-    main = f"{found.mean:.1f} ± {found.std:.1f} ({found.seeds})"
-    middle = "" if found.low is None else f"{found.iqm:.1f} [{found.low:.1f}, {found.high:.1f}]"
-    return main, middle, paper
+    main = f"{found.mean:.1f}{sign}{found.std:.1f} ({found.seeds})"
+    if found.low is None:
+        return main, "", paper
+    return main, f"{found.iqm:.1f} [{found.low:.{digits}f}, {found.high:.{digits}f}]", paper
 
 
 def notes(plan: Plan, store: Store) -> list[str]:
@@ -109,27 +112,17 @@ def notes(plan: Plan, store: Store) -> list[str]:
         "below it the interquartile mean [its 95 % bootstrap interval]. Marked: the highest "
         "interquartile mean of a column, and all whose intervals overlap with its interval."
     ]
-    rounds: dict[str, set[str]] = {}
     critics: dict[str, set[int]] = {}
     penalties: dict[str, set[str]] = {}
-    usual = set()
     runs = []
     for _, method, column in plan.cells():
         config = plan.cell(method, column)[0].config
         runs += plan.stored(store, method, column)
-        rounds.setdefault(f"{config.rounds:,}", set()).add(column.task)
         if hasattr(config, "critics"):
             critics.setdefault(method.algorithm, set()).add(config.critics)
         if hasattr(config, "penalty"):
             penalties.setdefault(config.penalty, set()).add(method.algorithm)
-        if plan.rounds is not None:
-            settings = configured(method.algorithm, column.dataset, method.overrides)
-            usual.add(f"{settings.rounds:,}")
-    if plan.rounds is not None and usual != {f"{plan.rounds:,}"}:
-        lines.append(f"Rounds: {plan.rounds:,} instead of {' or '.join(sorted(usual))}: "
-                     "a shorter or longer training than the settings'.")  # fmt: skip
-    else:
-        lines.append("Rounds: " + "; ".join(f"{n} ({_list(t)})" for n, t in rounds.items()) + ".")
+    lines.append(rounds(plan))
     if len(penalties) == 1:
         lines.append(f"Penalty: {next(iter(penalties))}.")
     elif penalties:
@@ -138,6 +131,24 @@ def notes(plan: Plan, store: Store) -> list[str]:
         text = "; ".join(f"{name} {_list(counts)}" for name, counts in critics.items())
         lines.append(f"Critics: {text}.")
     return lines + mixed_data(runs)
+
+
+def rounds(plan: Plan) -> str:
+    """How long the trainings are: of every task, and of methods that differ."""
+    tasks: dict[str, dict[int, set[str]]] = {}
+    for _, method, column in plan.cells():
+        count = plan.cell(method, column)[0].config.rounds
+        tasks.setdefault(column.task, {}).setdefault(count, set()).add(method.algorithm)
+    texts = []
+    for task, counts in tasks.items():
+        most = max(counts, key=lambda count: len(counts[count]))
+        text = f"{most:,} in {task}"
+        usual = usual_rounds(task)
+        if plan.rounds is not None and plan.rounds != usual:
+            text += f" INSTEAD OF {usual:,}"
+        others = [f"{_list(names)} {n:,}" for n, names in counts.items() if n != most]
+        texts.append(text + (f" ({', '.join(others)})" if others else ""))
+    return f"Rounds: {'; '.join(texts)}."
 
 
 def _list(items: Any) -> str:
@@ -211,13 +222,13 @@ def show(plan: Plan, store: Store) -> None:
     console = Console()
     console.print(plan.title, style="bold")
     for block in plan.blocks:
-        table = Table(block.title, box=None, padding=(0, 1), header_style="underline")
+        table = Table(block.title, box=None, padding=(0, 1, 0, 0), header_style="underline")
         for column in block.columns:
             table.add_column(column.label, justify="right")
         for row in grid(plan, block, store):
             cells = []
             for cell in row:
-                main, *small = texts(cell)
+                main, *small = texts(cell, narrow=True)
                 text = Text(main + ("*" if cell.best else " "), "bold" if cell.best else "")
                 for line in filter(None, small):
                     text.append(f"\n{line} ", "dim not bold")
