@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from experiments_toy import fill, run_folder
 
 from spacql.cli import main
 from spacql.commands.reproduce import reproduce, run_missing
-from spacql.commands.results import results_add
+from spacql.commands.results import results_add, results_list
+from spacql.errors import InputError
+from spacql.experiments import tables
 from spacql.experiments.plans import make_plan
 from spacql.experiments.store import Store
 
@@ -24,8 +27,6 @@ class Fake:
         self.executed = []
 
     def execute(self, runs, report):
-        from dataclasses import asdict
-
         for run in runs:
             if len(self.executed) == self.stop_after:
                 raise KeyboardInterrupt
@@ -51,7 +52,7 @@ def test_a_failed_run_is_said_and_does_not_stop_the_rest(tmp_path, plan, capsys)
     assert [run.seed for run in failed] == [1, 1]
     assert len(Store(tmp_path / "results")) == 4
     said = capsys.readouterr().err
-    assert "spread-random cfcql seed 1 failed: no good" in said
+    assert "spread-random cfcql seed 1: failed: no good" in said
     assert "spread-random cfcql seed 2: score 12.0" in said
 
 
@@ -66,11 +67,35 @@ def test_after_an_interrupt_only_the_rest_is_run(tmp_path, plan) -> None:
     assert nothing.executed == []
 
 
-def test_a_run_that_cannot_be_stored_counts_as_failed(tmp_path, plan, capsys) -> None:
+def test_results_that_cannot_be_written_are_refused_before_training(tmp_path, plan) -> None:
     store = Store(tmp_path / "results")
     (tmp_path / "results").write_text("in the way")
-    assert len(run_missing(plan, store, Fake(tmp_path))) == 6
-    assert "Cannot write" in capsys.readouterr().err
+    executor = Fake(tmp_path)
+    with pytest.raises(InputError, match="Cannot write results"):
+        run_missing(plan, store, executor)
+    assert executor.executed == []
+
+
+def test_a_diverged_run_is_a_result_and_is_not_run_again(tmp_path, plan, capsys) -> None:
+    store = Store(tmp_path / "results")
+    sentence = "Not finite at round 31: td_error."
+
+    class Diverging(Fake):
+        def execute(self, runs, report):
+            for run in runs:
+                if run.seed != 1:
+                    super().execute([run], report)
+                    continue
+                folder = run_folder(self.folder / run.name, algorithm=run.algorithm, seed=1,
+                                    config=asdict(run.config), done=False)  # fmt: skip
+                report(run, {"kind": "diverged", "folder": folder, "error": sentence})
+
+    assert run_missing(plan, store, Diverging(tmp_path)) == []
+    assert f"cfcql seed 1: diverged: {sentence}" in capsys.readouterr().err
+    assert plan.missing(Store(tmp_path / "results")) == []
+    assert "11.0 ± 1.0 (2, 1 diverged)" in tables.markdown(plan, Store(tmp_path / "results"))
+    results_list(results=tmp_path / "results")
+    assert "diverged: 1" in capsys.readouterr().out
 
 
 def test_failures_are_the_exit_code(tmp_path, monkeypatch, capsys) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import asdict
 
 import pytest
@@ -29,22 +30,40 @@ def test_finished_folders_are_reported_without_a_process(tmp_path, monkeypatch) 
     assert told == [{"kind": "done", "folder": folder}]
 
 
-def test_a_failing_run_is_reported_and_the_others_are_done(tmp_path, monkeypatch) -> None:
-    runs = make_plan("table1", only=("spread-random",), seeds=(0,)).runs()
+def test_failed_and_diverged_runs_are_reported_and_the_others_are_done(
+    tmp_path, monkeypatch
+) -> None:
     codes = {
-        "cfcql": 'print(\'{"error": "a sentence"}\'); exit(2)',
-        "icql-qs": 'print(\'{"round": 1, "score": 3.5}\'); print(\'{"done": true}\')',
+        "icql-qs": 'print(\'{"error": "a sentence"}\'); exit(2)',
+        "cfcql": 'print(\'{"error": "Not finite at round 3: u."}\'); exit(2)',
+        "macql": 'print(\'{"round": 1, "score": 3.5}\'); print(\'{"done": true}\')',
     }
+    runs = make_plan("table2", only=("spread-random", *codes), seeds=(0,)).runs()
     monkeypatch.setattr(
         Local, "command", lambda self, run, folder: [sys.executable, "-c", codes[run.algorithm]]
     )
     told = []
     Local(tmp_path, workers=1).execute(runs, lambda run, e: told.append((run.algorithm, e)))
+    folders = {run.algorithm: tmp_path / run.name for run in runs}
+    broke = {"folder": folders["cfcql"], "error": "Not finite at round 3: u."}
     assert told == [
-        ("cfcql", {"kind": "failed", "error": "a sentence"}),
-        ("icql-qs", {"kind": "progress", "round": 1, "score": 3.5}),
-        ("icql-qs", {"kind": "done", "folder": tmp_path / runs[1].name}),
+        ("icql-qs", {"kind": "failed", "error": "a sentence"}),
+        ("cfcql", {"kind": "diverged", **broke}),
+        ("macql", {"kind": "progress", "round": 1, "score": 3.5}),
+        ("macql", {"kind": "done", "folder": folders["macql"]}),
     ]
+
+
+def test_a_worker_ends_when_its_reproduction_was_killed() -> None:
+    child = "from spacql.experiments.executors import _end_with_parent as end\nimport time\n"
+    child += "end(); print('ready', flush=True); time.sleep(60)"
+    parent = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"
+    process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    started = time.monotonic()
+    assert process.stdout.read() == "", "the pipe closes when the worker is gone"
+    assert time.monotonic() - started < 30
 
 
 def test_a_folder_is_trained_in_by_one_process(tmp_path) -> None:

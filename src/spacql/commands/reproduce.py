@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import tyro
 
 if TYPE_CHECKING:
+    import threading
+
     from spacql.experiments.executors import Executor
     from spacql.experiments.plans import Plan, PlannedRun
     from spacql.experiments.store import Store
@@ -82,6 +84,7 @@ def run_missing(plan: "Plan", store: "Store", executor: "Executor") -> "list[Pla
     missing = plan.missing(store)
     if not missing:
         return []
+    store.check_writable()
     finished = list(store)
     expected = {run.key: seconds(run, finished) for run in missing}
     reached = dict.fromkeys(expected, 0.0)
@@ -101,49 +104,59 @@ def run_missing(plan: "Plan", store: "Store", executor: "Executor") -> "list[Pla
             else:
                 ended += 1
                 scores.pop(label, None)
-                try:
-                    problem = event.get("error") or take(event["folder"])
-                except SpacqlError as error:
-                    problem = str(error)
+                problem = take(event)
+                if problem and stopping.is_set():
+                    return  # ended by us, to go on another time
                 if problem:
                     failed.append(run)
-                    print(f"{label} failed: {problem}", file=sys.stderr)
+                    text = f"failed: {problem}"
                 else:
                     mine = store.runs[run.key]
-                    print(f"{label}: score {mine.score:.1f} ({duration(mine.seconds)})",
-                          file=sys.stderr)  # fmt: skip
+                    text = f"diverged: {mine.record.get('diverged')}"
+                    if mine.score is not None:
+                        text = f"score {mine.score:.1f} ({duration(mine.seconds)})"
+                print(f"{label}: {text}", file=sys.stderr)
             text = ", ".join(f"{who}: {score:.1f}" for who, score in scores.items())
             amount = (share - reached[run.key]) * expected[run.key]
             reached[run.key] = share
             advance(amount, f"{ended} of {len(missing)} ended  {text}")
 
-        def take(folder: Path) -> str:
-            status = store.add(folder)
-            return "" if status in ("added", "there") else f"{folder}: {status}."
+        def take(event: Mapping[str, Any]) -> str:
+            """Store a run that ended; or why that cannot be."""
+            if event["kind"] == "failed":
+                return event["error"]
+            try:
+                status = store.add(event["folder"], event.get("error", ""))
+            except SpacqlError as error:
+                return str(error)
+            return "" if status in ("added", "there") else f"{event['folder']}: {status}."
 
-        with terminated_as_interrupted():
+        with stopped_by_signals() as stopping:
             executor.execute(missing, report)
     return failed
 
 
 @contextmanager
-def terminated_as_interrupted() -> Iterator[None]:
-    """A plain `kill` of this process ends its workers too, as Ctrl-C does."""
+def stopped_by_signals() -> "Iterator[threading.Event]":
+    """A plain `kill` of this process ends its workers too, as Ctrl-C does. The event is set when
+    that happens."""
     import signal
     import threading
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    stopping = threading.Event()
 
     def interrupt(*_: Any) -> None:
+        stopping.set()
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before: dict[Any, Any] = {}
+    if threading.current_thread() is threading.main_thread():  # others may not
+        before = {s: signal.signal(s, interrupt) for s in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield
+        yield stopping
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def show_plan(plan: "Plan", store: "Store", workers: int, json: bool) -> None:

@@ -94,6 +94,7 @@ def results_list(
             "unlike_settings": unlike_settings(algorithm, dataset, runs[0].config),
             "seeds": sorted(run.seed for run in runs),
             "scores": [run.score for run in sorted(runs, key=lambda run: run.seed)],
+            "diverged": sorted(run.seed for run in runs if run.score is None),
         }
         for (dataset, algorithm, _), runs in sorted(groups.items())
     ]
@@ -103,10 +104,13 @@ def results_list(
         return
     table = Table("dataset", "algorithm", "seeds", "score", "unlike the settings", box=None)
     for row in rows:
-        scores = np.array(row["scores"])
+        scores = np.array([score for score in row["scores"] if score is not None])
+        text = f"{scores.mean():.1f} ± {scores.std():.1f}" if len(scores) else ""
+        if row["diverged"]:
+            text += f" diverged: {' '.join(map(str, row['diverged']))}"
         unlike = ", ".join(f"{n}={v}" for n, v in row["unlike_settings"].items())
         table.add_row(row["dataset"], row["algorithm"], " ".join(map(str, row["seeds"])),
-                      f"{scores.mean():.1f} ± {scores.std():.1f}", unlike)  # fmt: skip
+                      text.strip(), unlike)  # fmt: skip
     if rows:
         Console().print(table)
     print(f"{sum(map(len, groups.values()))} runs in {store.results / 'runs'}")

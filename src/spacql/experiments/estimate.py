@@ -23,7 +23,9 @@ def seconds(run: PlannedRun, finished: Iterable[StoredRun]) -> float:
     ratios = [
         stored.seconds / rough_seconds(stored.config)
         for stored in finished
-        if stored.algorithm == run.algorithm and stored.dataset.partition("-")[0] == task
+        if stored.score is not None
+        and stored.algorithm == run.algorithm
+        and stored.dataset.partition("-")[0] == task
     ]
     return rough_seconds(run.config) * (median(ratios) if ratios else 1.0)
 

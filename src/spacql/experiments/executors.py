@@ -4,15 +4,19 @@ An executor is given runs and reports what happens to each, in any order:
 
     {"kind": "progress", "round": 300, "score": 71.2}
     {"kind": "done", "folder": RUN_FOLDER}
+    {"kind": "diverged", "folder": RUN_FOLDER, "error": SENTENCE}
     {"kind": "failed", "error": SENTENCE}
 
-Every run ends with done or failed. A failed one does not stop the others, and an interrupted one
+Every run ends with one of the last three. A diverged training has no score and would diverge
+again; it is a result. A failed one does not stop the others, and an interrupted one
 goes on from its newest checkpoint when it is executed again.
 """
 
 import json
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +24,7 @@ from typing import Any, Protocol
 
 from spacql.errors import InputError, SpacqlError
 from spacql.experiments.plans import PlannedRun
-from spacql.experiments.store import finished
+from spacql.experiments.store import DIVERGED, finished
 from spacql.training.seeds import Job, run_jobs, this_python
 
 Report = Callable[[PlannedRun, Mapping[str, Any]], None]
@@ -28,7 +32,7 @@ Report = Callable[[PlannedRun, Mapping[str, Any]], None]
 
 class Executor(Protocol):
     def execute(self, runs: Sequence[PlannedRun], report: Report) -> None:
-        """Run them all. Returns when each has been reported done or failed."""
+        """Run them all. Returns when the end of each has been reported."""
 
 
 class Local:
@@ -56,7 +60,10 @@ class Local:
                 report(planned[job.name], {"kind": "done", "folder": self.folder / job.name})
 
         def on_failure(job: Job) -> None:
-            report(planned[job.name], {"kind": "failed", "error": job.error})
+            event: dict[str, Any] = {"kind": "failed", "error": job.error}
+            if job.error.startswith(DIVERGED):
+                event |= {"kind": "diverged", "folder": self.folder / job.name}
+            report(planned[job.name], event)
 
         if jobs:
             run_jobs(jobs, min(self.workers, len(jobs)), on_event, on_failure)
@@ -72,6 +79,7 @@ def work(folder: Path, what: Mapping[str, Any]) -> int:
     from spacql import runs
     from spacql.data.cache import resolve
 
+    _end_with_parent()
     try:
         lock = _lock(folder)
         config = runs.config_of(dict(what))
@@ -85,6 +93,18 @@ def work(folder: Path, what: Mapping[str, Any]) -> int:
         return 2
     with lock:
         return runs.main(str(folder))
+
+
+def _end_with_parent() -> None:
+    """A worker whose reproduction was killed does not go on unseen; its checkpoints stay."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(2)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _lock(folder: Path) -> Any:

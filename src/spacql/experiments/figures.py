@@ -56,7 +56,7 @@ def draw(plan: Plan, store: Store, out: Path) -> dict[str, Any]:
 def stored_runs(plan: Plan, store: Store) -> list[StoredRun]:
     """All finished runs of a figure, of which there must be some."""
     runs = [run for _, m, c in plan.cells() for run in plan.stored(store, m, c)]
-    if not runs:
+    if not any(run.score is not None for run in runs):
         raise InputError(
             f"No run of {plan.name} is finished in {store.results}. Without --stored they are run; "
             "--dry-run says how long that takes."
@@ -84,7 +84,8 @@ def figure2(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
     series, counts = [], []
     for axis, column in zip(axes, block.columns, strict=True):
         for method in block.methods:
-            curves = [ensemble_spread(run) for run in plan.stored(store, method, column)]
+            whole = [r for r in plan.stored(store, method, column) if r.score is not None]
+            curves = [ensemble_spread(run) for run in whole]
             if not curves:
                 continue
             at, values = curves[0][0], np.array([curve for _, curve in curves])
@@ -141,7 +142,8 @@ def figure3(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
     for k, block in enumerate(plan.blocks):
         [method] = block.methods
         for place, column in enumerate(block.columns):
-            found = [final_weights(run) for run in plan.stored(store, method, column)]
+            whole = [r for r in plan.stored(store, method, column) if r.score is not None]
+            found = [final_weights(run) for run in whole]
             if not found:
                 continue
             mean, std = np.mean(found, axis=0), np.std(found, axis=0)

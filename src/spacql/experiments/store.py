@@ -8,6 +8,7 @@ configuration, so that a changed default never passes an old result for a new on
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -28,6 +29,7 @@ METRICS = ("u", "w", "k_eff", "q_data", "q_policy", "td_error", "penalty")
 LATER: dict[str, Any] = {"mixing": "uncertainty"}
 
 Status = Literal["added", "there", "unfinished", "no score", "other data"]
+DIVERGED = "Not finite at round"  # how the sentence of a training begins whose numbers broke down
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,10 @@ class StoredRun:
         return self.record["config"]
 
     @property
-    def score(self) -> float:
-        return self.record["evaluation"]["score"]
+    def score(self) -> float | None:
+        """None for a training that diverged."""
+        evaluation = self.record["evaluation"]
+        return None if evaluation is None else evaluation["score"]
 
     @property
     def seconds(self) -> float:
@@ -109,13 +113,17 @@ class Store:
         run = self.runs.get(key(algorithm, config, dataset, seed))
         return None if run is None or identity not in (None, run.data[2]) else run
 
-    def add(self, folder: Path | str) -> Status:
-        """Take in what a run folder (RUN/seed-0) holds. What is there already is not replaced."""
+    def add(self, folder: Path | str, diverged: str = "") -> Status:
+        """Take in what a run folder (RUN/seed-0) holds. What is there already is not replaced.
+
+        `diverged` says why a training broke down that can have no score. It is kept too: a table
+        that left it out would show the lucky seeds alone.
+        """
         folder = Path(folder)
-        if not finished(folder):
+        if not diverged and not finished(folder):
             return "unfinished"
-        run = StoredRun(summary(folder))
-        if run.record["evaluation"] is None:
+        run = StoredRun(summary(folder, diverged))
+        if run.score is None and not diverged:
             return "no score"
         there = self.runs.get(run.key)
         if there is not None:
@@ -124,6 +132,16 @@ class Store:
             temporary.write_text(compact(run.record))
         self.runs[run.key] = run
         return "added"
+
+    def check_writable(self) -> None:
+        """Refuse now rather than after hours of training."""
+        place = self.results / "runs"
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"Cannot write results to {place}: {error.strerror}.") from error
+        if not os.access(place, os.W_OK):
+            raise InputError(f"Cannot write results to {place}. Choose another folder: --results.")
 
     def add_sweep(self, path: Path | str) -> Path:
         """Take in a tune.json; a sweep of the same algorithm and penalty before it is replaced."""
@@ -179,9 +197,14 @@ def finished(folder: Path) -> bool:
     )
 
 
-def summary(folder: Path) -> dict[str, Any]:
-    """What is stored of a finished run folder."""
-    described, result = read_json(folder / "run.json"), read_json(folder / "result.json")
+def summary(folder: Path, diverged: str = "") -> dict[str, Any]:
+    """What is stored of a finished run folder, or of one whose training diverged."""
+    described = read_json(folder / "run.json")
+    rows = read_metrics(folder / "metrics.jsonl")
+    reached = rows[-1]["round"] if rows else 0
+    result: dict[str, Any] = {"rounds": reached, "seconds": 0.0, "evaluation": None}
+    if not diverged:
+        result = read_json(folder / "result.json")
     evaluation = result["evaluation"]
     if evaluation is not None and evaluation["score"] is None:
         evaluation = None
@@ -201,7 +224,8 @@ def summary(folder: Path) -> dict[str, Any]:
         "rounds": result["rounds"],
         "seconds": rounded(result["seconds"]),
         "evaluation": rounded(evaluation),
-        "curve": rounded(thinned(read_metrics(folder / "metrics.jsonl"))),
+        **({"diverged": diverged} if diverged else {}),
+        "curve": rounded(thinned(rows)),
     }
 
 
@@ -249,7 +273,7 @@ def _read(path: Path) -> StoredRun:
     record = read_json(path)
     try:
         run = StoredRun(record)
-        float(run.score)
+        float(0.0 if "diverged" in record else run.score)  # type: ignore[arg-type]
         run.key, run.data  # noqa: B018
     except (KeyError, TypeError) as error:
         raise InputError(f"{path} is no stored run: {error} is missing or wrong.") from error

@@ -12,8 +12,10 @@ from spacql.evaluation.statistics import bootstrap_interval
 from spacql.experiments.plans import Block, Column, Method, Plan, published, usual_rounds
 from spacql.experiments.store import Store, mixed_data
 
-FIELDS = ("block", "dataset", "column", "method", "algorithm", "seeds", "mean", "std", "iqm",
-          "iqm_low", "iqm_high", "best", "paper_mean", "paper_std")  # fmt: skip
+SETTINGS = ("rounds", "critics", "penalty", "alpha")  # of interest beside a number
+FIELDS = ("block", "dataset", "column", "method", "algorithm", *SETTINGS, "seeds", "diverged",
+          "mean", "std", "iqm", "iqm_low", "iqm_high", "best", "paper_mean",
+          "paper_std")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,9 @@ class Statistics:
 class Cell:
     method: Method
     column: Column
+    config: Any  # the algorithm's Config
     statistics: Statistics | None  # None while no run is finished
+    diverged: int  # trainings that broke down, and are not in the statistics
     best: bool  # of its column, or not to be told apart from the best
     paper: tuple[float, float | None] | None
 
@@ -72,14 +76,14 @@ def overlapping_with_best(column: Sequence[Statistics | None]) -> list[bool]:
 
 def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:
     """A row for every method."""
-    found = [
-        [statistics([run.score for run in plan.stored(store, m, c)]) for c in block.columns]
-        for m in block.methods
-    ]
+    runs = [[plan.stored(store, m, c) for c in block.columns] for m in block.methods]
+    scores = [[[r.score for r in cell if r.score is not None] for cell in row] for row in runs]
+    found = [[statistics(cell) for cell in row] for row in scores]
     best = [overlapping_with_best(column) for column in zip(*found, strict=True)]  # by column
     return [
         [
-            Cell(method, column, found[i][k], best[k][i],
+            Cell(method, column, plan.cell(method, column)[0].config, found[i][k],
+                 len(runs[i][k]) - len(scores[i][k]), best[k][i],
                  published(column.dataset, method.algorithm, plan.name)
                  if block.published else None)
             for k, column in enumerate(block.columns)
@@ -97,9 +101,10 @@ def texts(cell: Cell, narrow: bool = False) -> tuple[str, str, str]:
         mean, std = cell.paper
         paper = f"paper {mean:g}" + ("" if std is None else f"{sign}{std:g}")
     found = cell.statistics
+    lost = f"{cell.diverged} diverged" if cell.diverged else ""
     if found is None:
-        return "–", "", paper
-    main = f"{found.mean:.1f}{sign}{found.std:.1f} ({found.seeds})"
+        return lost or "–", "", paper
+    main = f"{found.mean:.1f}{sign}{found.std:.1f} ({found.seeds}{lost and ', ' + lost})"
     if found.low is None:
         return main, "", paper
     return main, f"{found.iqm:.1f} [{found.low:.{digits}f}, {found.high:.{digits}f}]", paper
@@ -179,27 +184,24 @@ def _markdown(cell: Cell) -> str:
 def records(plan: Plan, store: Store) -> list[dict[str, Any]]:
     """A flat dictionary for every cell."""
     return [
-        dict(
-            zip(
-                FIELDS,
-                (
-                    block.title,
-                    cell.column.dataset,
-                    cell.column.label,
-                    cell.method.label,
-                    cell.method.algorithm,
-                    0 if (s := cell.statistics) is None else s.seeds,
-                    *((None,) * 5 if s is None else (s.mean, s.std, s.iqm, s.low, s.high)),
-                    cell.best,
-                    *(cell.paper or (None, None)),
-                ),
-                strict=True,
-            )
-        )
+        dict(zip(FIELDS, _values(block, cell), strict=True))
         for block in plan.blocks
         for row in grid(plan, block, store)
         for cell in row
     ]
+
+
+def _values(block: Block, cell: Cell) -> tuple[Any, ...]:
+    column, method, found = cell.column, cell.method, cell.statistics
+    numbers: tuple[Any, ...] = (None,) * 5
+    if found is not None:
+        numbers = (found.mean, found.std, found.iqm, found.low, found.high)
+    return (
+        *(block.title, column.dataset, column.label, method.label, method.algorithm),
+        *(getattr(cell.config, name, None) for name in SETTINGS),
+        *(0 if found is None else found.seeds, cell.diverged, *numbers, cell.best),
+        *(cell.paper or (None, None)),
+    )
 
 
 def to_csv(plan: Plan, store: Store) -> str:
@@ -208,7 +210,8 @@ def to_csv(plan: Plan, store: Store) -> str:
     writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
     writer.writeheader()
     for record in records(plan, store):
-        short = {n: f"{v:.2f}" if isinstance(v, float) else v for n, v in record.items()}
+        short = {n: f"{v:.2f}" if isinstance(v, float) and n not in SETTINGS else v
+                 for n, v in record.items()}  # fmt: skip
         writer.writerow(short | {"best": "*" if record["best"] else ""})
     return out.getvalue()
 
