@@ -107,5 +107,5 @@ def test_a_job_is_a_command_that_names_everything() -> None:
     [run] = make_plan("table1", only=("spread-random", "cfcql"), seeds=(0,)).runs()
     job = Job("x", Local(executors.Path("runs")).command(run, executors.Path("runs/x")))
     what = json.loads(job.command[-1])
-    assert what["config"]["rounds"] == 2000
+    assert what["config"]["rounds"] == run.config.rounds
     assert (what["algorithm"], what["dataset"], what["seed"]) == ("cfcql", "spread-random", 0)

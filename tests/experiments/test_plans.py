@@ -4,6 +4,7 @@ import pytest
 from experiments_toy import fill
 
 from spacql.algorithms.registry import MODULES
+from spacql.algorithms.settings import TASKS as TASK_SETTINGS
 from spacql.errors import InputError
 from spacql.experiments.plans import (
     PLANS,
@@ -56,7 +57,7 @@ def test_a_table_fills_evenly_seed_by_seed() -> None:
 
 def test_rounds_go_over_settings_and_settings_over_defaults() -> None:
     config = configured("cfcql", "world-random", {"critics": 10})
-    assert (config.rounds, config.critics) == (5000, 10)
+    assert (config.rounds, config.critics) == (TASK_SETTINGS["world"]["rounds"], 10)
     assert {run.config.rounds for run in make_plan("table1", rounds=70).runs()} == {70}
     with pytest.raises(InputError, match="no hyperparameter 'critcs'"):
         configured("cfcql", "world-random", {"critcs": 10})

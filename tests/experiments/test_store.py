@@ -122,8 +122,12 @@ def test_a_sweep_is_kept_thin_and_its_trainings_are_no_results(tmp_path) -> None
     runs, sweeps = run_folders([tmp_path])
     assert runs == [tmp_path / "plain" / "seed-0"]
     assert sweeps == [tmp_path / "tune" / "tune.json"]
+    tuning = tmp_path / "results" / "tuning"
     place = Store(tmp_path / "results").add_sweep(sweeps[0])
-    assert place == tmp_path / "results" / "tuning" / "spread-random-cfcql-policy.json"
+    assert place == tuning / "spread-random-cfcql-policy.json"
+    write_json(sweeps[0], sweep | {"config": {"critics": 11}})
+    other = Store(tmp_path / "results").add_sweep(sweeps[0])
+    assert other == tuning / "spread-random-cfcql-11-critics.json"
     assert json.loads(place.read_text())["alphas"][0]["mean"] == 1.2346
 
 

@@ -8,8 +8,9 @@ import pytest
 from experiments_toy import fill
 
 from spacql import evaluation
+from spacql.algorithms import settings
 from spacql.experiments import tables
-from spacql.experiments.plans import make_plan
+from spacql.experiments.plans import make_plan, usual_rounds
 from spacql.experiments.store import Store
 from spacql.experiments.tables import Statistics, overlapping_with_best, statistics
 
@@ -70,8 +71,8 @@ def test_markdown_marks_the_best_and_shows_seeds_intervals_and_the_paper(table) 
     assert "62.0 ± 1.6 (3)<br><sub>62.0 [60.0, 64.0]</sub><br><sub>paper 62.2</sub>" in cfcql
     [icql] = [line for line in lines if line.startswith("| icql-qs")]
     assert "**78.0 ± 1.0 (2)**" in icql
-    assert "Rounds: 60 in spread INSTEAD OF 2,000." in text
-    assert "Penalty: log-sum-exp." in text
+    assert f"Rounds: 60 in spread INSTEAD OF {usual_rounds('spread'):,}." in text
+    assert "Penalty: " in text
     assert "Careful" not in text
 
 
@@ -102,8 +103,15 @@ def test_runs_on_other_data_of_the_same_name_are_said_below(table, tmp_path) -> 
     assert "Careful" in tables.markdown(plan, store)
 
 
-def test_notes_say_whose_rounds_are_others() -> None:
-    plan = make_plan("table2", only=("spread", "cfcql", "td3bc"))
-    assert tables.rounds(plan) == "Rounds: 2,000 in spread (td3bc 5,000)."
-    shorter = make_plan("table2", only=("spread", "cfcql", "td3bc"), rounds=100)
-    assert tables.rounds(shorter) == "Rounds: 100 in spread INSTEAD OF 2,000 (td3bc 250)."
+def test_notes_say_whose_rounds_and_penalties_are_others(monkeypatch) -> None:
+    monkeypatch.setitem(settings.TASKS, "spread", {"rounds": 2000})
+    monkeypatch.setitem(settings.ALGORITHMS, ("macql", "spread"), {"rounds": 5000})
+    changed = {("macql", "spread", "random"): {"penalty": "policy"}}
+    monkeypatch.setattr(settings, "TUNED", changed)
+    only = ("spread-random", "cfcql", "icql-qs", "macql")
+    plan = make_plan("table2", only=only)
+    assert tables.rounds(plan) == "Rounds: 2,000 in spread (macql 5,000)."
+    assert tables.penalties(plan) == ["Penalty: log-sum-exp; policy for macql on spread-random."]
+    shorter = make_plan("table2", only=only, rounds=100)
+    assert tables.rounds(shorter) == "Rounds: 100 in spread INSTEAD OF 2,000 (macql 250)."
+    assert tables.penalties(make_plan("ablation")) == ["Penalty: as the columns say."]

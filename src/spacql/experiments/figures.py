@@ -83,7 +83,7 @@ def figure2(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
     axes = figure.subplots(1, len(block.columns), squeeze=False)[0]
     series, counts = [], []
     for axis, column in zip(axes, block.columns, strict=True):
-        for method in block.methods:
+        for place, method in enumerate(block.methods):
             whole = [r for r in plan.stored(store, method, column) if r.score is not None]
             curves = [ensemble_spread(run) for run in whole]
             if not curves:
@@ -92,8 +92,9 @@ def figure2(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
             mean, std = values.mean(axis=0), values.std(axis=0)
             colour, line, marker = LINES[method.algorithm]
             axis.fill_between(at, mean - std, mean + std, color=colour, alpha=0.2, linewidth=0)
-            axis.plot(at, mean, color=colour, linestyle=line, marker=marker, markersize=3,
-                      markevery=2, linewidth=1.2, label=REPLACED[method.algorithm])  # fmt: skip
+            looks = {"color": colour, "linestyle": line, "marker": marker, "linewidth": 1.2}
+            label = REPLACED[method.algorithm]
+            axis.plot(at, mean, markersize=3, markevery=(place, 3), label=label, **looks)
             counts.append(len(curves))
             entry = {"dataset": column.dataset, "method": method.label, "seeds": len(curves)}
             numbers = {"rounds": at, "mean": mean.tolist(), "std": std.tolist()}

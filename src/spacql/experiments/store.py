@@ -144,11 +144,17 @@ class Store:
             raise InputError(f"Cannot write results to {place}. Choose another folder: --results.")
 
     def add_sweep(self, path: Path | str) -> Path:
-        """Take in a tune.json; a sweep of the same algorithm and penalty before it is replaced."""
+        """Take in a tune.json. An older sweep of the same data, algorithm, penalty and number of
+        critics is replaced."""
+        from spacql.algorithms.registry import find
+
         sweep = read_json(path)
-        parts = [sweep["data"], sweep["algorithm"]]
-        if sweep["config"].get("penalty", "log-sum-exp") != "log-sum-exp":
-            parts.append(sweep["config"]["penalty"])
+        parts, config = [sweep["data"], sweep["algorithm"]], sweep["config"]
+        if config.get("penalty", "log-sum-exp") != "log-sum-exp":
+            parts.append(config["penalty"])
+        usual = getattr(find(sweep["algorithm"]).Config(), "critics", None)
+        if config.get("critics", usual) != usual:
+            parts.append(f"{config['critics']}-critics")
         place = self.results / "tuning" / ("-".join(parts) + ".json")
         with new_file(place) as temporary:
             temporary.write_text(compact(rounded(sweep), "alphas"))

@@ -104,9 +104,10 @@ def texts(cell: Cell, narrow: bool = False) -> tuple[str, str, str]:
     lost = f"{cell.diverged} diverged" if cell.diverged else ""
     if found is None:
         return lost or "–", "", paper
-    main = f"{found.mean:.1f}{sign}{found.std:.1f} ({found.seeds}{lost and ', ' + lost})"
+    count = f"({found.seeds}{lost and ', ' + lost})"
     if found.low is None:
-        return main, "", paper
+        return f"{found.mean:.1f} {count}", "", paper
+    main = f"{found.mean:.1f}{sign}{found.std:.1f} {count}"
     return main, f"{found.iqm:.1f} [{found.low:.{digits}f}, {found.high:.{digits}f}]", paper
 
 
@@ -118,24 +119,34 @@ def notes(plan: Plan, store: Store) -> list[str]:
         "interquartile mean of a column, and all whose intervals overlap with its interval."
     ]
     critics: dict[str, set[int]] = {}
-    penalties: dict[str, set[str]] = {}
     runs = []
     for _, method, column in plan.cells():
         config = plan.cell(method, column)[0].config
         runs += plan.stored(store, method, column)
         if hasattr(config, "critics"):
             critics.setdefault(method.algorithm, set()).add(config.critics)
-        if hasattr(config, "penalty"):
-            penalties.setdefault(config.penalty, set()).add(method.algorithm)
     lines.append(rounds(plan))
-    if len(penalties) == 1:
-        lines.append(f"Penalty: {next(iter(penalties))}.")
-    elif penalties:
-        lines.append(f"Penalty: {_list(penalties)}, as the columns say; log-sum-exp elsewhere.")
+    lines += penalties(plan)
     if critics:
         text = "; ".join(f"{name} {_list(counts)}" for name, counts in critics.items())
         lines.append(f"Critics: {text}.")
     return lines + mixed_data(runs)
+
+
+def penalties(plan: Plan) -> list[str]:
+    """Which penalty the cells have whose column names none; few exceptions are listed."""
+    cells: dict[str, list[str]] = {}
+    for _, method, column in plan.cells():
+        config = plan.cell(method, column)[0].config
+        if hasattr(config, "penalty") and "penalty" not in column.overrides:
+            cells.setdefault(config.penalty, []).append(f"{method.label} on {column.dataset}")
+    usual = max(cells, key=lambda penalty: len(cells[penalty]), default=None)
+    named = any("penalty" in column.overrides for _, _, column in plan.cells())
+    if usual is None:
+        return ["Penalty: as the columns say."] if named else []
+    others = [f"{name} for {_list(where)}" for name, where in cells.items() if name != usual]
+    text = "; ".join([usual, *others])
+    return [f"Penalty: {text}{', or as the columns say' if named else ''}."]
 
 
 def rounds(plan: Plan) -> str:
