@@ -91,7 +91,7 @@ class Store:
         self.runs: dict[str, StoredRun] = {}
         if self.results.exists() and not self.results.is_dir():
             raise InputError(f"{self.results} is a file, not a folder of results.")
-        for path in sorted((self.results / "runs").glob("*/*.json")):
+        for path in sorted((self.results / "runs").glob("*/[!.]*.json")):  # no half-written ones
             run = _read(path)
             self.runs[run.key] = run
 
