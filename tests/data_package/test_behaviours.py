@@ -46,12 +46,37 @@ def test_a_finished_training_is_not_run_again(tiny, tmp_path):
     assert (tmp_path / "2.safetensors").stat().st_mtime_ns == before
 
 
+def order(curve, **recipe):
+    rows = [{"snapshot": k, "return": r} for k, r in enumerate(curve, start=1)]
+    recipe = replace(behaviours.RECIPES["spread"], **recipe)
+    return [row["snapshot"] for row in behaviours._expert_order(rows, recipe)]
+
+
 def test_the_expert_is_the_first_at_the_level_else_the_best():
-    curve = [{"snapshot": k, "return": r} for k, r in enumerate([1.0, 5.0, 9.0, 7.0])]
-    order = [row["snapshot"] for row in behaviours._expert_order(curve, 5.0)]
-    assert order[0] == 1
-    order = [row["snapshot"] for row in behaviours._expert_order(curve, np.inf)]
-    assert order == [2, 3, 1, 0]
+    assert order([1.0, 5.0, 9.0, 7.0], expert=5.0)[0] == 2
+    assert order([1.0, 5.0, 9.0, 7.0], expert=np.inf) == [3, 4, 2, 1]
+
+
+def test_one_lucky_snapshot_is_no_expert_where_several_must_have_settled():
+    assert order([1.0, 9.0, 1.0, 6.0, 7.0], expert=6.0, settled=2)[0] == 5
+
+
+def test_trials_put_the_steadier_snapshot_first(tiny, tmp_path, monkeypatch):
+    recipe = replace(behaviours.RECIPES["spread"], trials=2)
+    monkeypatch.setitem(behaviours.RECIPES, "spread", recipe)
+    monkeypatch.setattr(behaviours, "SEEDS", range(1))
+    behaviours.train("spread", 0, tmp_path / "spread-0", nothing)
+    unsteady, steady = np.array([400.0, 0.0]), np.array([200.0, 200.0])
+
+    def returns(world, policy, key, episodes):
+        if "snapshot" not in policy.name:
+            return np.zeros((2, 3))
+        steady_one = "snapshot-1" in policy.name
+        return np.repeat((steady if steady_one else unsteady)[:, None], 3, axis=1)
+
+    monkeypatch.setattr(behaviours, "rollout", returns)
+    chosen = behaviours.choose("spread", tmp_path, tmp_path / "out")["seeds"][0]
+    assert chosen["expert"]["snapshot"] == 1
 
 
 def test_lived_episodes_are_those_of_the_training(tiny):

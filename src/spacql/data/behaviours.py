@@ -4,7 +4,7 @@
 measures the reference scores. What both leave in the package's assets is all that `make` needs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -34,6 +34,8 @@ class Recipe:
     expert: float  # return at which a behaviour counts as expert; infinity: its best snapshot
     episodes: int  # to measure a snapshot
     final_episodes: int  # to measure the chosen ones and the references
+    settled: int = 1  # snapshots whose mean return counts for the end of training and the expert
+    trials: int = 0  # likely snapshots that are compared by how steady their episodes are
     training_seeds: tuple[int, ...] = (0, 1, 2, 3, 4)  # of the five behaviours
 
 
@@ -57,10 +59,13 @@ RECIPES = {
     # Training 1 learned so slowly that it ended 20 % below the others.
     "world": Recipe(_PARTICLE, 250, 84, np.inf, 1000, 10_000, training_seeds=(0, 5, 2, 3, 4)),
     # Training 4 was caught in a gait that returns 500.
-    "halfcheetah": Recipe(_CHEETAH, 5_000, 48, 3600.0, 3, 100, training_seeds=(0, 1, 2, 3, 5)),
+    "halfcheetah": Recipe(
+        _CHEETAH, 5_000, 48, 3600.0, 3, 100, settled=8, trials=10, training_seeds=(0, 1, 2, 3, 5)
+    ),
 }
 PREY = replace(_PARTICLE, teams=((0, 1, 2), (3,)), iterations=8_000)
 TOLERANCE = 5.0  # points of score that a medium behaviour may be off
+TRIAL_EPISODES = 40  # to tell a steady snapshot from an unsteady one
 
 
 def train_prey(task: str, out: Path, advance: Advance) -> Policy:
@@ -111,8 +116,9 @@ def train(task: str, seed: int, folder: Path, advance: Advance) -> None:
         returns = rollout(world, behaviour, key, recipe.episodes).mean(axis=1)
         curve.append({"snapshot": number, "steps": number * steps, "return": float(returns.mean())})
         advance(1 / total, f"return {returns.mean():.1f}")
-        if returns.mean() > 1.05 * recipe.expert:  # certainly expert: no need to go on
-            break
+        latest = [row["return"] for row in curve[-recipe.settled :]]
+        if number >= recipe.settled and np.mean(latest) > 1.05 * recipe.expert:
+            break  # certainly expert: no need to go on
     write_json(folder / "curve.json", curve)
 
 
@@ -133,10 +139,25 @@ def choose(task: str, folder: Path, out: Path) -> dict[str, Any]:
     def load(seed: int, number: int) -> Policy:
         return Policy.load(folder / f"{task}-{seed}" / f"{number}")
 
+    def steadiest(
+        seed: int, ranked: list[dict[str, Any]], off: Callable[[np.ndarray], float]
+    ) -> list[dict[str, Any]]:
+        """The first `trials` snapshots, in the order of how far `off` their episodes are."""
+        if not recipe.trials:
+            return ranked
+
+        def trial(row: dict[str, Any]) -> float:
+            key = jax.random.fold_in(jax.random.key(78), row["snapshot"])
+            policy = load(seed, row["snapshot"])
+            return float(off(rollout(world, policy, key, TRIAL_EPISODES).mean(axis=1)))
+
+        return sorted(ranked[: recipe.trials], key=trial)
+
     random = measure(uniform(world.spec), 0, recipe.final_episodes)
     chosen: dict[int, dict[str, Any]] = {seed: {} for seed in SEEDS}
     for seed, curve in curves.items():
-        ranked = _expert_order(curve, recipe.expert)
+        ranked = _expert_order(curve, recipe)
+        ranked = steadiest(seed, ranked, lambda returns: returns.std() - returns.mean())
         # A lucky measurement may have put a weak snapshot first: measure until one holds.
         for row in ranked[:5]:
             measured = measure(load(seed, row["snapshot"]), 10 + seed, recipe.final_episodes)
@@ -147,12 +168,13 @@ def choose(task: str, folder: Path, out: Path) -> dict[str, Any]:
                 break
     expert = float(np.mean([c["expert"]["return"] for c in chosen.values()]))
 
-    def score(value: float) -> float:
+    def score(value: Any) -> Any:
         return 100 * (value - random["return"]) / (expert - random["return"])
 
     for seed, curve in curves.items():
         before = [r for r in curve if r["snapshot"] < chosen[seed]["expert"]["snapshot"]]
         ranked = sorted(before or curve, key=lambda row: abs(score(row["return"]) - recipe.medium))
+        ranked = steadiest(seed, ranked, lambda r: np.mean((score(r) - recipe.medium) ** 2))
         for row in ranked[:5]:
             measured = measure(load(seed, row["snapshot"]), 20 + seed, recipe.final_episodes)
             entry = {**row, **measured, "score": score(measured["return"])}
@@ -210,9 +232,15 @@ def _behaviour(
     return matd3.to_policy(actors, world.spec, name, recipe.config.noise)
 
 
-def _expert_order(curve: list[dict[str, Any]], level: float) -> list[dict[str, Any]]:
+def _expert_order(curve: list[dict[str, Any]], recipe: Recipe) -> list[dict[str, Any]]:
     """Snapshots in the order in which to try them as expert: the first ones at the level, so
     that data resembles the published; else the best ones."""
-    reached = [row for row in curve if row["return"] >= level]
-    rest = sorted((r for r in curve if r["return"] < level), key=lambda r: -r["return"])
+
+    def settled(row: dict[str, Any]) -> float:
+        upto = row["snapshot"]
+        latest = curve[max(0, upto - recipe.settled) : upto]
+        return float(np.mean([r["return"] for r in latest]))
+
+    reached = [row for row in curve if settled(row) >= recipe.expert]
+    rest = sorted((r for r in curve if settled(r) < recipe.expert), key=lambda r: -r["return"])
     return reached + rest
