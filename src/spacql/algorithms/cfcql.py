@@ -39,7 +39,8 @@ class Config:
     hidden: tuple[int, ...] = (64, 64)  # units of the hidden layers, of actors and critics
     critics: int = 2  # J, size of the ensemble
     # Learning
-    learning_rate: float = 0.01  # Adam, all networks
+    learning_rate: float = 0.01  # Adam, critics
+    actor_learning_rate: float = 0.001  # Adam, actors
     gradient_clip: float = 0.5  # largest gradient norm of a network
     target_rate: float = 0.01  # how far targets move towards their networks a round
     discount: float = 0.95  # gamma

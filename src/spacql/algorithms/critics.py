@@ -36,7 +36,11 @@ class Critic(eqx.Module):
 def init_critics(
     key: Array, critics: int, state_size: int, n: int, action_size: int, hidden: Sequence[int]
 ) -> Critic:
-    """J fresh critics, weights and biases uniform within one over the root of the inputs."""
+    """J fresh critics, weights and biases uniform within one over the root of the inputs.
+
+    The last layer begins a tenth as large: a fresh critic that is confident about actions leads
+    the actors astray before it has seen any data.
+    """
     inputs = (state_size + n * action_size, *hidden)
     shapes = [((state_size, hidden[0]), inputs[0]), ((n, action_size, hidden[0]), inputs[0])]
     shapes += [((i, o), i) for i, o in pairwise(hidden)]
@@ -44,7 +48,8 @@ def init_critics(
     shapes += [((hidden[-1],), hidden[-1]), ((), hidden[-1])]
     state, action, *rest = uniform_arrays(key, [((critics, *s), i) for s, i in shapes])
     layers = len(hidden) - 1
-    return Critic(state, action, tuple(rest[:layers]), tuple(rest[layers:-2]), *rest[-2:])
+    last = [0.1 * array for array in rest[-2:]]
+    return Critic(state, action, tuple(rest[:layers]), tuple(rest[layers:-2]), *last)
 
 
 def uniform_arrays(key: Array, shapes: Sequence[tuple[tuple[int, ...], int]]) -> list[Array]:

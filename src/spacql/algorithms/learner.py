@@ -278,7 +278,7 @@ def step_actors(
     weights = tuple(trained(actor) for actor in state.actors)
     of_weights = lambda weights: loss(with_weights(state.actors, weights))  # noqa: E731
     slopes, extra = jax.grad(of_weights, has_aux=True)(weights)
-    rate = getattr(config, "actor_learning_rate", None)
+    rate = config.actor_learning_rate
     weights, memory = step_each(weights, slopes, state.actor_optimiser, config, rate)
     norm = jnp.mean(jnp.stack([optax.global_norm(slope) for slope in slopes]))
     actors = with_weights(state.actors, weights)

@@ -10,9 +10,9 @@ from typing import Any
 
 # task: values for any quality
 TASKS: dict[str, dict[str, Any]] = {
-    "spread": {"rounds": 2000, "learning_rate": 0.01},
-    "tag": {"rounds": 2000, "learning_rate": 0.001},
-    "world": {"rounds": 5000, "learning_rate": 0.001},
+    "spread": {"rounds": 1000, "batch_size": 256, "learning_rate": 0.01},
+    "tag": {"rounds": 1000, "batch_size": 256, "learning_rate": 0.001},
+    "world": {"rounds": 1000, "batch_size": 256, "learning_rate": 0.001},
     "halfcheetah": {
         "rounds": 100_000,
         "batch_size": 256,
@@ -35,9 +35,9 @@ ALPHA: dict[str, dict[str, float]] = {
 # The same for one algorithm. A delayed policy (td3bc) has more rounds of fewer critic updates:
 # every algorithm gets as many critic updates.
 ALGORITHMS: dict[tuple[str, str], dict[str, Any]] = {
-    ("td3bc", "spread"): {"rounds": 5000},
-    ("td3bc", "tag"): {"rounds": 5000},
-    ("td3bc", "world"): {"rounds": 12_500},
+    ("td3bc", "spread"): {"rounds": 2500},
+    ("td3bc", "tag"): {"rounds": 2500},
+    ("td3bc", "world"): {"rounds": 2500},
     ("td3bc", "halfcheetah"): {"rounds": 250_000},
     ("omar", "halfcheetah"): {"iterations": 2, "candidates": 20, "elites": 5},
 }
