@@ -3,7 +3,7 @@
 from pathlib import Path
 
 
-def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> None:
+def demo(out: Path = Path("runs/demo"), rounds: int = 1000, seed: int = 0) -> None:
     """Make data, train SPaCQL on it, score it, draw it: the whole way in minutes.
 
     Example: spacql demo --out runs/demo
@@ -33,7 +33,7 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
     dataset = cache.resolve("spread-random", seed)
     returns = dataset.team_returns
     print(f"   {cache.place('spread-random', seed)}: return {returns.mean():.1f} (score 0)")
-    print(f"2. SPaCQL, {rounds} rounds on this log alone (2,000 by default).")
+    print(f"2. SPaCQL, {rounds} rounds on this log alone.")
     with progress("training", rounds) as advance:
         done = 0
 
@@ -43,17 +43,7 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
             advance(now.round - done, score)
             done = now.round
 
-        # In a hurry: ten critics, slower targets and 2,000 rounds, the defaults, learn more.
-        run = train(
-            "spacql",
-            dataset,
-            seed=seed,
-            out=out,
-            report=report,
-            rounds=rounds,
-            critics=5,
-            target_rate=0.05,
-        )
+        run = train("spacql", dataset, seed=seed, out=out, report=report, rounds=rounds)
     scored = run.result["evaluation"]
     low, high = scored["score_interval"]
     print(

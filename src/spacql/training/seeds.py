@@ -86,7 +86,9 @@ def run_jobs(
         for thread in threads:
             while thread.is_alive():
                 thread.join(timeout=0.2)
-    finally:  # an interrupt ends the workers too; their checkpoints stay
+    finally:  # an interrupt ends the workers too, and begins no other; their checkpoints stay
+        with lock:
+            waiting.clear()
         for process in list(running):
             process.terminate()
 
