@@ -22,7 +22,7 @@ from spacql.experiments.store import Store
     [
         ("table1", 2 * 8),
         ("table2", len(MODULES) * 16),
-        ("ablation", 8 * 4),
+        ("ablation", 9 * 4),
         ("figure2", 3 * 2),
         ("figure3", 8),
         ("figure1", 0),
@@ -77,7 +77,7 @@ def test_only_narrows_by_dataset_and_by_method() -> None:
     assert {m for _, m in cells("10 critics", name="ablation")} == {
         f"{a}, 10 critics" for a in ("cfcql", "icql-qs", "spacql")
     }
-    assert len(cells("policy", name="ablation")) == 2 * 8
+    assert len(cells("policy", name="ablation")) == 2 * 9
 
 
 def test_mistakes_are_answered_with_what_there_is() -> None:
