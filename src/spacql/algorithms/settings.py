@@ -26,7 +26,7 @@ TASKS: dict[str, dict[str, Any]] = {
 
 # task: alpha by quality
 ALPHA: dict[str, dict[str, float]] = {
-    "spread": {"random": 0.5, "medium-replay": 1.0, "medium": 1.0, "expert": 0.5},
+    "spread": {"random": 0.5, "medium-replay": 0.1, "medium": 0.5, "expert": 0.5},
     "tag": {"random": 0.5, "medium-replay": 0.5, "medium": 0.6, "expert": 2.0},
     "world": {"random": 0.5, "medium-replay": 0.5, "medium": 0.32, "expert": 0.3},
     "halfcheetah": {"random": 0.1, "medium-replay": 0.4, "medium": 1.0, "expert": 1.7},
