@@ -86,6 +86,7 @@ def configure(algorithm: str, dataset: "Dataset", hyperparameters: dict[str, Any
             raise InputError(
                 f"{algorithm} has no hyperparameter {name!r}. It has: {', '.join(sorted(known))}."
             )
+    config = replace(config, **hyperparameters)
     config = settings(algorithm, config, str(dataset.info.get("name", "")))
     return check(replace(config, **hyperparameters))
 

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from training_toy import TINY, toy_dataset
 
+from spacql.algorithms import settings
+from spacql.commands.train import Options, parse
 from spacql.data import load_dataset, save_dataset
 from spacql.errors import InputError, TrainingError
 from spacql.files import read_json, write_json
@@ -114,3 +116,15 @@ def test_settings_belong_to_the_dataset_s_name() -> None:
     data.info["name"] = "world-expert"
     config = configure("cfcql", data, {"rounds": 3})
     assert (config.alpha, config.learning_rate, config.rounds) == (0.3, 0.001, 3)
+
+
+def test_alpha_follows_the_penalty_the_same_way_by_call_and_by_command() -> None:
+    data = toy_dataset()
+    data.info["name"] = "spread-random"
+    by_form = settings.ALPHA["spread"]["random"], settings.POLICY_ALPHA["spread"]["random"]
+    assert by_form[0] != by_form[1]
+    for form, alpha in zip(("log-sum-exp", "policy"), by_form, strict=True):
+        assert configure("cfcql", data, {"penalty": form}).alpha == alpha
+        words = ["--data", "spread-random", "--penalty", form]
+        assert parse("train", "cfcql", words, Options)[1].alpha == alpha
+        assert parse("train", "cfcql", [*words, "--alpha", "7"], Options)[1].alpha == 7

@@ -56,8 +56,10 @@ def algorithm_name(args: list[str], usage: str) -> tuple[str | None, list[str]]:
 
 
 def parse(command: str, algorithm: str, args: Sequence[str], options: type) -> tuple[Any, Any]:
-    """Options and the algorithm's Config. A first reading finds the dataset, whose settings are
-    the defaults of the second."""
+    """Options and the algorithm's Config. A first reading finds the dataset and the penalty, whose
+    settings are the defaults of the second."""
+    from dataclasses import replace
+
     import tyro
 
     from spacql.algorithms.registry import find
@@ -74,7 +76,9 @@ def parse(command: str, algorithm: str, args: Sequence[str], options: type) -> t
         )
 
     defaults = find(algorithm).Config()
-    run, _ = read(defaults)
+    run, given = read(defaults)
+    if hasattr(given, "penalty"):
+        defaults = replace(defaults, penalty=given.penalty)
     return read(settings(algorithm, defaults, dataset_name(run.data)))
 
 
