@@ -175,7 +175,7 @@ def choose(task: str, folder: Path, out: Path) -> dict[str, Any]:
         before = [r for r in curve if r["snapshot"] < chosen[seed]["expert"]["snapshot"]]
         ranked = sorted(before or curve, key=lambda row: abs(score(row["return"]) - recipe.medium))
         ranked = steadiest(seed, ranked, lambda r: np.mean((score(r) - recipe.medium) ** 2))
-        for row in ranked[:5]:
+        for row in ranked[: max(5, recipe.trials)]:
             measured = measure(load(seed, row["snapshot"]), 20 + seed, recipe.final_episodes)
             entry = {**row, **measured, "score": score(measured["return"])}
             best = chosen[seed].get("medium")

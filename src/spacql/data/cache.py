@@ -17,7 +17,8 @@ def folder() -> Path:
 
 
 def place(name: str, seed: int) -> Path:
-    return folder() / f"edition-{collect.EDITION}" / f"{name}-seed-{seed}"
+    edition = collect.EDITIONS[collect.parse(name)[0]]
+    return folder() / f"edition-{edition}" / f"{name}-seed-{seed}"
 
 
 def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:
