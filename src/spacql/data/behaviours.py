@@ -175,15 +175,15 @@ def choose(task: str, folder: Path, out: Path) -> dict[str, Any]:
         before = [r for r in curve if r["snapshot"] < chosen[seed]["expert"]["snapshot"]]
         ranked = sorted(before or curve, key=lambda row: abs(score(row["return"]) - recipe.medium))
         ranked = steadiest(seed, ranked, lambda r: np.mean((score(r) - recipe.medium) ** 2))
-        for row in ranked[: max(5, recipe.trials)]:
+        for tried, row in enumerate(ranked[:10], start=1):
             measured = measure(load(seed, row["snapshot"]), 20 + seed, recipe.final_episodes)
             entry = {**row, **measured, "score": score(measured["return"])}
-            best = chosen[seed].get("medium")
-            if best is None or abs(entry["score"] - recipe.medium) < abs(
-                best["score"] - recipe.medium
-            ):
-                chosen[seed]["medium"] = entry
-            if abs(entry["score"] - recipe.medium) < TOLERANCE / 2:
+            chosen[seed]["medium"] = min(
+                [chosen[seed].get("medium", entry), entry],
+                key=lambda medium: abs(medium["score"] - recipe.medium),
+            )
+            off = abs(chosen[seed]["medium"]["score"] - recipe.medium)
+            if off < TOLERANCE / 2 or (tried >= 5 and off < TOLERANCE):
                 break
     for seed in SEEDS:
         for level in ("medium", "expert"):
