@@ -178,9 +178,7 @@ def table2() -> tuple[Block, ...]:
 def ablation() -> tuple[Block, ...]:
     methods = (
         critics("cfcql", 2),
-        Method(
-            "cfcql, penalty over all agents", "cfcql", {"critics": 2, "penalty_agents": "all"}
-        ),
+        Method("cfcql, penalty over all agents", "cfcql", {"critics": 2, "penalty_agents": "all"}),
         critics("cfcql", 10),
         critics("icql-qs", 2),
         critics("icql-qs", 10),
