@@ -1,8 +1,9 @@
 """Settings that fit a task and a data quality, where they differ from an algorithm's defaults.
 
 Networks and the critics' rates are those of the reference code; rounds and batches of the particle
-tasks are smaller (docs/algorithms.md says why). The penalty's weight alpha is for standardised rewards and critics without batch normalisation; `spacql tune` finds it for other
-data. A dataset with another name, or a user's own, gets the defaults.
+tasks are smaller (docs/algorithms.md says why). The penalty's weight alpha is for standardised
+rewards and critics without batch normalisation; `spacql tune` finds it for other data. A dataset
+with another name, or a user's own, gets the defaults.
 """
 
 from dataclasses import fields, replace
