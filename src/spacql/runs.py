@@ -93,9 +93,15 @@ def configure(algorithm: str, dataset: "Dataset", hyperparameters: dict[str, Any
 
 def check(config: Any) -> Any:
     """Refuse numbers that cannot work."""
-    for name in ("rounds", "updates", "batch_size", "critics", "samples"):
+    for name in ("rounds", "updates", "batch_size", "critics", "samples", "penalty_every"):
         if getattr(config, name, 1) < 1:
             raise InputError(f"{name} is {getattr(config, name)}; it must be at least 1.")
+    every = getattr(config, "penalty_every", 1)
+    if config.batch_size % every:
+        raise InputError(
+            f"The penalty cannot look at one in {every} of a batch of {config.batch_size}: choose a "
+            "penalty_every that divides batch_size."
+        )
     for name, high in (("discount", 1.0), ("target_rate", None), ("learning_rate", None)):
         value = getattr(config, name, 0.5)
         if not (value > 0 and (high is None or value < high)):

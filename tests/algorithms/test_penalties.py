@@ -36,7 +36,7 @@ policies = jax.jit(act, static_argnums=0)
 @partial(jax.jit, static_argnames="config")
 def losses(state, t, instead, config):
     """(TD error, penalty) of every critic with Y = 1, as trained."""
-    groups = (jnp.ones(instead.weight.shape[:2]), instead)
+    groups = (jnp.ones((len(instead.weight), len(t.s) // len(instead.weight))), instead)
     loss = lambda *x: conservative_loss(*x, config.alpha, config.penalty)  # noqa: E731
     _, metrics = ensemble_gradient(loss, state.critics, t.s, t.a, groups)
     return metrics["td"], metrics["penalty"]
@@ -87,10 +87,10 @@ def test_joint_penalty_by_hand(form) -> None:
         np.testing.assert_allclose(penalty[j], np.mean(gaps), rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_taking_turns_has_the_expectation_of_the_sum_over_agents(form) -> None:
+@pytest.mark.parametrize(("form", "every"), [("log-sum-exp", 1), ("policy", 1), ("policy", 4)])
+def test_fewer_agents_and_transitions_have_the_expectation_of_the_full_sum(form, every) -> None:
     """Exactly so when the mean is over rows in every order and every start of the turns."""
-    state, t, one = setting(cfcql, penalty=form, penalty_agents="one")
+    state, t, one = setting(cfcql, penalty=form, penalty_agents="one", penalty_every=every)
     _, _, full = setting(cfcql, penalty=form, penalty_agents="all")
 
     @jax.jit
@@ -108,12 +108,27 @@ def test_taking_turns_has_the_expectation_of_the_sum_over_agents(form) -> None:
 
 def _penalty(state, t, instead, form):
     first = jax.tree.map(lambda x: x[0], state.critics)
-    z = first_layer(first, t.s, t.a).reshape(*instead.weight.shape[:2], -1)
-    y = jnp.zeros(instead.weight.shape[:2])
+    count = len(instead.weight)
+    z = first_layer(first, t.s, t.a).reshape(count, len(t.s) // count, -1)
+    y = jnp.zeros(z.shape[:2])
     _, metrics = jax.vmap(
         lambda z, group: conservative_loss(first, z, group, 1.0, form), in_axes=(0, 0)
     )(z, (y, instead))
     return metrics["penalty"].mean()
+
+
+@pytest.mark.parametrize("make", [one_agent_at_a_time, all_agents_at_once])
+def test_the_penalty_of_one_in_three_leaves_the_td_error_of_all(make) -> None:
+    state, t, config = setting(cfcql, penalty="policy", penalty_agents="all", penalty_every=3)
+    _, _, full = setting(cfcql, penalty="policy", penalty_agents="all")
+    some, whole = (alternatives(make, state, t, c) for c in (config, full))
+    assert some.weight.shape[:2] == (1, 8)
+    td, penalty = losses(state, t, some, config)
+    td_of_all, _ = losses(state, t, whole, full)
+    np.testing.assert_allclose(td, td_of_all, rtol=1e-5)
+    of_the_first = jax.tree.map(lambda x: x[:8], t)
+    _, expected = losses(state, of_the_first, alternatives(make, state, of_the_first, full), full)
+    np.testing.assert_allclose(penalty, expected, rtol=1e-4)
 
 
 def test_every_agent_gets_a_turn() -> None:

@@ -50,6 +50,7 @@ class Config:
     alpha: float = 0.5  # weight of the penalty, for standardised rewards
     penalty: penalties.Form = "log-sum-exp"  # over sampled actions; or at the policy's action
     penalty_agents: penalties.Agents = "one"  # one agent a transition, or the sum over all
+    penalty_every: int = 1  # the penalty looks at one transition in this many
     penalty_weights: penalties.Weights = "uniform"  # lambda_i: 1/n, or by divergence from data
     tau: float = 1.0  # sharpness of lambda_i by divergence
     samples: int = 10  # uniform actions in the log-sum-exp

@@ -196,7 +196,7 @@ def improve_critics(
     if alternatives is None:
         groups = in_groups(y, group_size(len(y), 1, most=len(y)))
     else:
-        groups = (y.reshape(alternatives.weight.shape[:2]), alternatives)
+        groups = (y.reshape(len(alternatives.weight), -1), alternatives)
     critics, memory, slopes, of_loss = step_critics(
         loss, state.critics, state.critic_optimiser, t.s, t.a, groups, config
     )

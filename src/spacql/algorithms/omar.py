@@ -58,6 +58,7 @@ class Config:
     # Penalty
     alpha: float = 0.5  # weight of the penalty, for standardised rewards
     penalty: penalties.Form = "log-sum-exp"  # over sampled actions; or at the policy's action
+    penalty_every: int = 1  # the penalty looks at one transition in this many
     samples: int = 10  # uniform actions in the log-sum-exp
     policy_samples: int = 0  # actions near the policy's, at o and at o' each, in the log-sum-exp
     sample_noise: float = 0.2  # deviation of those

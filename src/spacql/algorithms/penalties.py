@@ -10,10 +10,13 @@ logged. Two forms of it:
     "policy"        Q(s, pi_i(o_i), a_-i), the paper's expectation over the policy's own action
 
 The sum over agents is computed in full, or for one agent a transition: agents take turns over the
-groups of a batch from a random start. Rows of a batch are independent draws, so this has the same
-expectation as the full sum, at 1/n of the cost.
+groups of a batch from a random start. And it is computed for all transitions of a batch, or for one
+in so many. Rows of a batch are independent draws, so both have the same expectation as the full
+sum, at a fraction of its cost: ten sampled actions cost ten times what the TD error does, and it is
+the TD error that needs many transitions.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -24,6 +27,7 @@ from spacql.algorithms.critics import (
     Critic,
     group_size,
     in_groups,
+    later_layers,
     q_of_agent,
 )
 from spacql.algorithms.transitions import action_mask
@@ -35,13 +39,14 @@ Weights = Literal["uniform", "divergence"]
 
 
 class Alternatives(NamedTuple):
-    """N actions that might be taken instead of the logged one, in G groups of g transitions."""
+    """N actions that might be taken instead of the logged one, for the first p transitions of each
+    of G groups."""
 
     agents: Array  # (G, m) whose action is replaced: all n, or one
-    a: Array  # (G, g, n, d) the logged joint action
-    x: Array  # (G, g, m, N, d)
-    log_density: Array  # (G, g, m, N) log p(x), relative to uniform actions
-    weight: Array  # (G, g, m) lambda_i, times n if the agents take turns
+    a: Array  # (G, p, n, d) the logged joint action
+    x: Array  # (G, p, m, N, d)
+    log_density: Array  # (G, p, m, N) log p(x), relative to uniform actions
+    weight: Array  # (G, p, m) lambda_i, times n if the agents take turns
 
 
 def soft(form: Form, q: Array, log_density: Array) -> Array:
@@ -54,15 +59,18 @@ def soft(form: Form, q: Array, log_density: Array) -> Array:
 def conservative_loss(critic: Critic, z: Array, group: Any, alpha: float, form: Form) -> Any:
     """Mean of (Q - Y)^2 + xi_c over one group of g transitions, for one critic.
 
-    z (g, H) is the critic's first layer at (s, a); the group is Y (g,) and `Alternatives`.
-    The logged action is evaluated as one more alternative of the first agent.
+    z (g, H) is the critic's first layer at (s, a); the group is Y (g,) and `Alternatives` for the
+    first p transitions. There the logged action is evaluated as one more alternative.
     """
     y, (agents, a, x, log_density, weight) = group
-    first = jnp.concatenate([a[:, agents[0]][:, None], x[:, 0]], axis=1)  # (g, 1 + N, d)
-    q_first = q_of_agent(critic, z, a, agents[0], first)
-    others = [q_of_agent(critic, z, a, agents[j], x[:, j]) for j in range(1, x.shape[1])]
-    q, q_x = q_first[:, 0], jnp.stack([q_first[:, 1:], *others], axis=1)  # (g,), (g, m, N)
+    p = len(a)
+    first = jnp.concatenate([a[:, agents[0]][:, None], x[:, 0]], axis=1)  # (p, 1 + N, d)
+    q_first = q_of_agent(critic, z[:p], a, agents[0], first)
+    others = [q_of_agent(critic, z[:p], a, agents[j], x[:, j]) for j in range(1, x.shape[1])]
+    q, q_x = q_first[:, 0], jnp.stack([q_first[:, 1:], *others], axis=1)  # (p,), (p, m, N)
     gap = jnp.sum(weight * (soft(form, q_x, log_density) - q[:, None]), axis=1)
+    if p < len(y):
+        q = jnp.concatenate([q, later_layers(critic, z[p:])])  # (g,)
     td, penalty = jnp.mean((q - y) ** 2), jnp.mean(gap)
     return td + alpha * penalty, {"td": td, "penalty": penalty, "q_data": jnp.mean(q)}
 
@@ -77,30 +85,40 @@ def individual(
     batch, n, _ = pi.shape
     one = config.penalty_agents == "one"
     # With turns, groups are small enough for every agent to get one, if the batch allows it.
-    size = group_size(batch, 1 + choices(config), most=max(1, batch // n) if one else batch)
+    kept = penalised(batch, config, most=max(1, batch // n) if one else batch)
     turn_key, sample_key = jax.random.split(key)
+    count = len(kept(a))
     if one:
         start = jax.random.randint(turn_key, (), 0, n)
-        agents = ((start + jnp.arange(batch // size)) % n)[:, None]  # (G, 1)
+        agents = ((start + jnp.arange(count)) % n)[:, None]  # (G, 1)
     else:
-        agents = jnp.broadcast_to(jnp.arange(n), (batch // size, n))
-    # One-hot products instead of gathers: (G, m, n) with (G, g, n, ...).
+        agents = jnp.broadcast_to(jnp.arange(n), (count, n))
+    # One-hot products instead of gathers: (G, m, n) with (G, p, n, ...).
     chosen = jax.nn.one_hot(agents, n)
-    pick = lambda x: jnp.einsum("Gmn,Ggn...->Ggm...", chosen, in_groups(x, size))  # noqa: E731
+    pick = lambda x: jnp.einsum("Gmn,Gpn...->Gpm...", chosen, kept(x))  # noqa: E731
     x, log_density = sample(sample_key, pick(pi), pick(next_pi), chosen @ action_mask(spec), config)
     weight = pick(lambda_i) * (n / agents.shape[1])
-    return Alternatives(agents, in_groups(a, size), x, log_density, weight)
+    return Alternatives(agents, kept(a), x, log_density, weight)
 
 
 def joint(key: Array, spec: Spec, a: Array, pi: Array, next_pi: Array, config: Any) -> Alternatives:
     """All agents at once: the penalty of a team that counts as one agent with all actions."""
     batch, n, d = pi.shape
-    size = group_size(batch, 1 + choices(config), most=batch)
-    team = lambda x: in_groups(x.reshape(batch, 1, n * d), size)  # noqa: E731
-    mask = jnp.broadcast_to(action_mask(spec).reshape(1, n * d), (batch // size, 1, n * d))
+    kept = penalised(batch, config, most=batch)
+    team = lambda x: kept(x.reshape(batch, 1, n * d))  # noqa: E731
+    count, p = team(a).shape[:2]
+    mask = jnp.broadcast_to(action_mask(spec).reshape(1, n * d), (count, 1, n * d))
     x, log_density = sample(key, team(pi), team(next_pi), mask, config)
-    agents = jnp.zeros((batch // size, 1), int)
-    return Alternatives(agents, team(a), x, log_density, jnp.ones((batch // size, size, 1)))
+    agents = jnp.zeros((count, 1), int)
+    return Alternatives(agents, team(a), x, log_density, jnp.ones((count, p, 1)))
+
+
+def penalised(batch: int, config: Any, most: int) -> Callable[[Array], Array]:
+    """From a batch (B, ...) to the transitions that the penalty looks at, (G, p, ...): the first
+    p of each of the G groups that the batch is cut into, one in `penalty_every`."""
+    every = config.penalty_every
+    p = group_size(batch // every, every + choices(config), most=max(1, most // every))
+    return lambda x: in_groups(x, p * every)[:, :p]
 
 
 def choices(config: Any) -> int:
@@ -109,9 +127,9 @@ def choices(config: Any) -> int:
 
 
 def sample(key: Array, pi: Array, next_pi: Array, mask: Array, config: Any) -> tuple[Array, Array]:
-    """Alternatives x (G, g, m, N, d) and log p(x) (G, g, m, N).
+    """Alternatives x (G, p, m, N, d) and log p(x) (G, p, m, N).
 
-    pi, next_pi (G, g, m, d) are the policies' actions at s and s', mask (G, m, d) says which
+    pi, next_pi (G, p, m, d) are the policies' actions at s and s', mask (G, m, d) says which
     coordinates are real. Uniform actions, and if `policy_samples` is set as many around the
     policy's action at s and at s', with noise of deviation `sample_noise`, clipped.
     """
