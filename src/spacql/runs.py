@@ -99,8 +99,8 @@ def check(config: Any) -> Any:
     every = getattr(config, "penalty_every", 1)
     if config.batch_size % every:
         raise InputError(
-            f"The penalty cannot look at one in {every} of a batch of {config.batch_size}: choose a "
-            "penalty_every that divides batch_size."
+            f"The penalty cannot look at one in {every} transitions of a batch of "
+            f"{config.batch_size}: choose a penalty_every that divides batch_size."
         )
     for name, high in (("discount", 1.0), ("target_rate", None), ("learning_rate", None)):
         value = getattr(config, name, 0.5)

@@ -23,6 +23,7 @@ from spacql.experiments.store import Store
         ("table1", 2 * 8),
         ("table2", len(MODULES) * 16),
         ("ablation", 9 * 4),
+        ("settings", 3 * 4 + 3),
         ("figure2", 3 * 2),
         ("figure3", 8),
         ("figure1", 0),
@@ -59,6 +60,8 @@ def test_rounds_go_over_settings_and_settings_over_defaults() -> None:
     config = configured("cfcql", "world-random", {"critics": 10})
     assert (config.rounds, config.critics) == (TASK_SETTINGS["world"]["rounds"], 10)
     assert {run.config.rounds for run in make_plan("table1", rounds=70).runs()} == {70}
+    with pytest.raises(InputError, match=r"one in 3 transitions of a batch of 1024"):
+        configured("cfcql", "world-random", {"penalty_every": 3})
     with pytest.raises(InputError, match="no hyperparameter 'critcs'"):
         configured("cfcql", "world-random", {"critcs": 10})
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 
-def demo(out: Path = Path("runs/demo"), rounds: int = 1000, seed: int = 0) -> None:
+def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> None:
     """Make data, train SPaCQL on it, score it, draw it: the whole way in minutes.
 
     Example: spacql demo --out runs/demo

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from spacql.experiments.plans import Plan, PlannedRun
     from spacql.experiments.store import Store
 
-Name = Literal["table1", "table2", "ablation", "algorithms", "figure1", "figure2", "figure3"]
+Name = Literal[
+    "table1", "table2", "ablation", "algorithms", "settings", "figure1", "figure2", "figure3"
+]
 
 
 def reproduce(
@@ -37,8 +39,9 @@ def reproduce(
     again. An interrupted reproduction goes on where it stopped, and a failed run stops no other.
 
     table1: CFCQL and ICQL-QS. table2: all algorithms and datasets. ablation: is it the
-    replacement or the ensemble? algorithms: all of them on spread. figure1: how agents' actions
-    hang together. figure2: spread of the ensemble during training. figure3: weights w_k.
+    replacement or the ensemble? algorithms: all of them on spread. settings: the same algorithm
+    with other settings. figure1: how agents' actions hang together. figure2: spread of the
+    ensemble during training. figure3: weights w_k.
 
     Example: spacql reproduce table1 --only spread-random --seeds 0 1
 

@@ -21,6 +21,23 @@ TASKS = ("spread", "tag", "world", "halfcheetah")
 SEEDS = (0, 1, 2, 3, 4)
 PENALTIES = ("log-sum-exp", "policy")
 PENALISED = ("spacql", "icql-qs", "cfcql")
+IN_FULL = {"penalty_agents": "all", "penalty_every": 1}  # of every agent at every transition
+SMALL_BATCHES = {
+    "batch_size": 256,
+    "penalty_every": 1,
+    "rounds": 1000,
+    "target_rate": 0.01,
+    "actor_learning_rate": 0.001,
+}
+# The reference code's settings, as far as they exist here. Its alphas in spread are 2.5, 5, 1 and
+# .5 on raw rewards; on standardised ones they are these over the rewards' deviation.
+AS_PUBLISHED = {
+    "penalty_every": 1,
+    "rounds": 2000,
+    "target_rate": 0.01,
+    "actor_learning_rate": 0.01,
+}
+PUBLISHED_ALPHA = {"expert": 0.29, "medium": 1.0, "medium-replay": 0.25, "random": 0.15}
 
 
 @dataclass(frozen=True)
@@ -178,7 +195,7 @@ def table2() -> tuple[Block, ...]:
 def ablation() -> tuple[Block, ...]:
     methods = (
         critics("cfcql", 2),
-        Method("cfcql, penalty over all agents", "cfcql", {"critics": 2, "penalty_agents": "all"}),
+        Method("cfcql, penalty in full", "cfcql", {"critics": 2} | IN_FULL),
         critics("cfcql", 10),
         critics("icql-qs", 2),
         critics("icql-qs", 10),
@@ -198,6 +215,25 @@ def algorithms() -> tuple[Block, ...]:
     )
 
 
+def settings() -> tuple[Block, ...]:
+    methods = (
+        Method("cfcql", "cfcql"),
+        Method("cfcql, batches of 256, slower targets and actors", "cfcql", SMALL_BATCHES),
+    )
+    as_published = tuple(
+        Column(quality, f"spread-{quality}", AS_PUBLISHED | {"alpha": alpha})
+        for quality, alpha in PUBLISHED_ALPHA.items()
+    )
+    published = (Method("cfcql, as published", "cfcql"),)
+    longer = tuple(Method(f"{a}, 2,000 rounds", a, {"rounds": 2000}) for a in ("cfcql", "spacql"))
+    random = (Column("random", "spread-random"),)
+    return (
+        Block("spread", methods, columns("spread")),
+        Block("spread", published, as_published, published=True),
+        Block("spread", plain(("cfcql", "spacql")) + longer, random),
+    )
+
+
 def figure2() -> tuple[Block, ...]:
     methods = (critics("cfcql", 10), critics("icql-qs", 10), critics("spacql", 10))
     qualities = ("random", "expert")
@@ -213,6 +249,7 @@ PLANS = {
     "table2": ("All algorithms", table2),
     "ablation": ("Is it the replacement or the ensemble?", ablation),
     "algorithms": ("All algorithms on spread", algorithms),
+    "settings": ("What the settings do to a score", settings),
     "figure1": ("How the agents' actions hang together", tuple),
     "figure2": ("Spread of the ensemble's values at the target's actions", figure2),
     "figure3": ("Weights of the numbers of replaced agents", figure3),

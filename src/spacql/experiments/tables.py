@@ -154,7 +154,7 @@ def rounds(plan: Plan) -> str:
     tasks: dict[str, dict[int, set[str]]] = {}
     for _, method, column in plan.cells():
         count = plan.cell(method, column)[0].config.rounds
-        tasks.setdefault(column.task, {}).setdefault(count, set()).add(method.algorithm)
+        tasks.setdefault(column.task, {}).setdefault(count, set()).add(method.label)
     texts = []
     for task, counts in tasks.items():
         most = max(counts, key=lambda count: len(counts[count]))
