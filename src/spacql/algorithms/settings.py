@@ -45,11 +45,29 @@ ALPHA: dict[str, dict[str, float]] = {
 # The same for the policy penalty, where it differs.
 POLICY_ALPHA: dict[str, dict[str, float]] = {"spread": {"random": 0.1}}
 
-# The same for one algorithm. A delayed policy (td3bc) has more rounds of fewer critic updates:
-# every algorithm gets as many critic updates. Target rates of td3bc and iql are the published ones.
+# The baselines have smaller batches and more updates. A delayed policy (td3bc) has more rounds of
+# fewer critic updates. Target rates are the published ones.
+BASELINE: dict[str, Any] = {
+    "rounds": 1000,
+    "batch_size": 256,
+    "penalty_every": 1,
+    "actor_learning_rate": 0.001,
+}
+BASELINES: dict[str, dict[str, Any]] = {
+    "omar": BASELINE | {"target_rate": 0.01},
+    "iql": BASELINE | {"target_rate": 0.005},
+    "td3bc": BASELINE | {"rounds": 2500, "target_rate": 0.005},
+    "bc": BASELINE,
+}
+
+# The same for one algorithm.
 ALGORITHMS: dict[tuple[str, str], dict[str, Any]] = {
-    **{("td3bc", t): {"rounds": 1250, "target_rate": 0.005} for t in ("spread", "tag", "world")},
-    **{("iql", t): {"target_rate": 0.005} for t in ("spread", "tag", "world")},
+    **{(name, "spread"): values for name, values in BASELINES.items()},
+    **{
+        (name, task): values | {"learning_rate": 0.001}
+        for name, values in BASELINES.items()
+        for task in ("tag", "world")
+    },
     ("td3bc", "halfcheetah"): {"rounds": 250_000},
     ("omar", "halfcheetah"): {"iterations": 2, "candidates": 20, "elites": 5},
 }
