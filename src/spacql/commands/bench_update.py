@@ -60,6 +60,7 @@ def _cases() -> list[tuple[str, str, int, dict[str, Any]]]:
          {**full, "penalty": "policy"}),
         (f"(c) SPaCQL, 10 critics, {lse}, all agents", "spacql", 3, full),
         (f"(c') SPaCQL, 10 critics, {lse}, one agent a transition", "spacql", 3, {}),
+        ("(c'') as (c'), of one transition in four", "spacql", 3, {"penalty_every": 4}),
         *((f"(d) as (c'), {n} agents", "spacql", n, {}) for n in (6, 12, 24)),
         ("(c) written naively: mapped critics, concatenated inputs", "naive", 3, full),
     ]  # fmt: skip
@@ -161,7 +162,8 @@ def _flop(config: Any, n: int, observation: int, sets: int) -> float:
     s = n * observation
     later = 2 * h1 * h2 + 2 * h2  # a row, forward
     m = 1 if config.penalty_agents == "one" else n
-    rows = 1 + m * (1 if config.penalty == "policy" else config.samples)
+    alternatives = 1 if config.penalty == "policy" else config.samples
+    rows = 1 + m * alternatives / config.penalty_every  # a transition
     first = 2 * (s + n * d) * h1 + rows * 2 * d * h1
     learning = 2 * first + 3 * rows * later  # backward costs as much as forward, twice for later
     target = 2 * (2 * s * h1 + sets * (2 * n * d * h1 + later))  # both ensembles
