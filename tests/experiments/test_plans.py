@@ -23,6 +23,7 @@ from spacql.experiments.store import Store
         ("table1", 2 * 8),
         ("table2", len(MODULES) * 16),
         ("ablation", 9 * 4),
+        ("differences", 3 * 16),
         ("settings", 3 * 4 + 3),
         ("figure2", 3 * 2),
         ("figure3", 8),

@@ -115,3 +115,29 @@ def test_notes_say_whose_rounds_and_penalties_are_others(monkeypatch) -> None:
     shorter = make_plan("table2", only=only, rounds=100)
     assert tables.rounds(shorter) == "Rounds: 100 in spread INSTEAD OF 2,000 (macql 250)."
     assert tables.penalties(make_plan("ablation")) == ["Penalty: as the columns say."]
+
+
+def test_differences_are_taken_seed_by_seed(tmp_path) -> None:
+    plan = make_plan("differences", only=("spread-random", "spread-expert"), rounds=60)
+    store = Store(tmp_path / "results")
+    scores = {
+        "random/spacql": [50.0, 80.0, 20.0],
+        "random/cfcql": [48.0, 77.0, 16.0, 99.0],  # the last seed has no partner
+        "expert/spacql": [90.0],
+        "expert/icql-qs": [95.0],
+    }
+    fill(plan, store, scores, tmp_path)
+    expert, random = tables.grid(plan, plan.blocks[0], store)[0]
+    assert random.method.label == "spacql - cfcql"
+    assert (random.statistics.seeds, random.statistics.mean) == (3, 3.0)
+    # Of 2, 3 and 4 the standard error is 1 / sqrt 3, and Student's t with two degrees 4.303.
+    assert random.statistics.low == pytest.approx(3 - 4.3027 / 3**0.5, abs=1e-3)
+    assert random.best, "the interval is above 0"
+    assert expert.statistics is None
+    of_expert, of_random = tables.grid(plan, plan.blocks[0], store)[1]
+    assert (of_expert.statistics.mean, of_expert.statistics.low) == (-5.0, None)
+    assert not of_expert.best, "one seed shows nothing"
+    assert of_random.statistics is None
+    assert "seed by seed" in tables.markdown(plan, store)
+    alone = make_plan("differences", only=("spread-random", "spacql", "cfcql"))
+    assert len(tables.grid(alone, alone.blocks[0], store)) == 1

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from spacql.experiments.plans import Plan, PlannedRun
     from spacql.experiments.store import Store
 
-Name = Literal[
-    "table1", "table2", "ablation", "algorithms", "settings", "figure1", "figure2", "figure3"
-]
+Name = Literal["table1", "table2", "differences", "ablation", "algorithms", "settings", "figure1",
+               "figure2", "figure3"]  # fmt: skip
 
 
 def reproduce(
@@ -38,10 +37,10 @@ def reproduce(
     Finished runs are found in the results folder by their whole configuration and are not run
     again. An interrupted reproduction goes on where it stopped, and a failed run stops no other.
 
-    table1: CFCQL and ICQL-QS. table2: all algorithms and datasets. ablation: is it the
-    replacement or the ensemble? algorithms: all of them on spread. settings: the same algorithm
-    with other settings. figure1: how agents' actions hang together. figure2: spread of the
-    ensemble during training. figure3: weights w_k.
+    table1: CFCQL and ICQL-QS. table2: all algorithms and datasets. differences: SPaCQL, ICQL-QS
+    and CFCQL compared seed by seed. ablation: is it the replacement or the ensemble? algorithms:
+    all of them on spread. settings: the same algorithm with other settings. figure1: how agents'
+    actions hang together. figure2: spread of the ensemble during training. figure3: weights w_k.
 
     Example: spacql reproduce table1 --only spread-random --seeds 0 1
 

@@ -68,6 +68,8 @@ class Block:
     methods: tuple[Method, ...]
     columns: tuple[Column, ...]
     published: bool = False  # whether the paper has numbers for these cells
+    # Labels of two methods each: rows are their differences, seed by seed, instead of scores.
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,11 @@ def table2() -> tuple[Block, ...]:
     return tuple(Block(task, plain(registered()), columns(task), published=True) for task in TASKS)
 
 
+def differences() -> tuple[Block, ...]:
+    pairs = (("spacql", "cfcql"), ("spacql", "icql-qs"), ("icql-qs", "cfcql"))
+    return tuple(Block(task, plain(PENALISED), columns(task), pairs=pairs) for task in TASKS)
+
+
 def ablation() -> tuple[Block, ...]:
     methods = (
         critics("cfcql", 2),
@@ -247,6 +254,7 @@ def figure3() -> tuple[Block, ...]:
 PLANS = {
     "table1": ("CFCQL and ICQL-QS: all agents replaced, or one", table1),
     "table2": ("All algorithms", table2),
+    "differences": ("SPaCQL, ICQL-QS and CFCQL, seed by seed", differences),
     "ablation": ("Is it the replacement or the ensemble?", ablation),
     "algorithms": ("All algorithms on spread", algorithms),
     "settings": ("What the settings do to a score", settings),

@@ -3,30 +3,44 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from spacql.evaluation.statistics import bootstrap_interval
 from spacql.experiments.plans import Block, Column, Method, Plan, published, usual_rounds
-from spacql.experiments.store import Store, mixed_data
+from spacql.experiments.store import Store, StoredRun, mixed_data
 
 SETTINGS = ("rounds", "critics", "penalty", "alpha")  # of interest beside a number
 FIELDS = ("block", "dataset", "column", "method", "algorithm", *SETTINGS, "seeds", "diverged",
           "mean", "std", "iqm", "iqm_low", "iqm_high", "best", "paper_mean",
           "paper_std")  # fmt: skip
 
+OF_SCORES = (
+    "Score: 0 is random, 100 the expert. Mean ± standard deviation over seeds (their number); "
+    "below it the interquartile mean [its 95 % bootstrap interval]. Marked: the highest "
+    "interquartile mean of a column, and all whose intervals overlap with its interval."
+)
+OF_DIFFERENCES = (
+    "Differences of scores, seed by seed: both methods see the same dataset. Mean ± standard "
+    "deviation over seeds (their number); below it the mean [its 95 % t interval]. Marked: "
+    "intervals without 0."
+)
+
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of the scores of several seeds."""
+    """Of the scores of several seeds; or of their differences, whose `iqm` is the mean."""
 
     seeds: int
     mean: float
     std: float  # divided by n, as published
     iqm: float
-    low: float | None  # 95 % bootstrap interval of the interquartile mean; one value has none
+    # 95 % interval: bootstrap of the interquartile mean, Student's of differences. One value has
+    # none.
+    low: float | None
     high: float | None
 
     @property
@@ -57,6 +71,19 @@ def statistics(scores: Sequence[float]) -> Statistics | None:
     return Statistics(len(array), mean, std, float(interquartile_mean(array)), low, high)
 
 
+def difference(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> Statistics | None:
+    """Of first minus second, seed by seed: both have seen the same dataset."""
+    scores = [{r.seed: r.score for r in runs if r.score is not None} for runs in (first, second)]
+    seeds = scores[0].keys() & scores[1].keys()
+    if not seeds:
+        return None
+    array = np.array([scores[0][seed] - scores[1][seed] for seed in sorted(seeds)])
+    mean, low, high = float(array.mean()), None, None
+    if len(array) > 1:
+        low, high = map(float, stats.t.interval(0.95, len(array) - 1, mean, stats.sem(array)))
+    return Statistics(len(array), mean, float(array.std()), mean, low, high)
+
+
 def interquartile_mean(values: np.ndarray, axis: int = -1) -> Any:
     """As `spacql.evaluation.interquartile_mean`, along an axis."""
     count = values.shape[axis]
@@ -75,7 +102,9 @@ def overlapping_with_best(column: Sequence[Statistics | None]) -> list[bool]:
 
 
 def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:
-    """A row for every method."""
+    """A row for every method, or for every pair of methods."""
+    if block.pairs:
+        return [_pair(plan, block, store, pair) for pair in pairs(block)]
     runs = [[plan.stored(store, m, c) for c in block.columns] for m in block.methods]
     scores = [[[r.score for r in cell if r.score is not None] for cell in row] for row in runs]
     found = [[statistics(cell) for cell in row] for row in scores]
@@ -90,6 +119,25 @@ def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:
         ]
         for i, method in enumerate(block.methods)
     ]  # fmt: skip
+
+
+def pairs(block: Block) -> list[tuple[Method, Method]]:
+    """Those of which both methods are there."""
+    named = {method.label: method for method in block.methods}
+    return [(named[a], named[b]) for a, b in block.pairs if a in named and b in named]
+
+
+def _pair(plan: Plan, block: Block, store: Store, pair: tuple[Method, Method]) -> list[Cell]:
+    row = []
+    shown = replace(pair[0], label=f"{pair[0].label} - {pair[1].label}")
+    for column in block.columns:
+        runs = [plan.stored(store, method, column) for method in pair]
+        found = difference(*runs)
+        apart = found is not None and (found.low or 0) * (found.high or 0) > 0
+        diverged = sum(run.score is None for both in runs for run in both)
+        config = plan.cell(pair[0], column)[0].config
+        row.append(Cell(shown, column, config, found, diverged, apart, None))
+    return row
 
 
 def texts(cell: Cell, narrow: bool = False) -> tuple[str, str, str]:
@@ -113,11 +161,7 @@ def texts(cell: Cell, narrow: bool = False) -> tuple[str, str, str]:
 
 def notes(plan: Plan, store: Store) -> list[str]:
     """What a reader must know about the numbers."""
-    lines = [
-        "Score: 0 is random, 100 the expert. Mean ± standard deviation over seeds (their number); "
-        "below it the interquartile mean [its 95 % bootstrap interval]. Marked: the highest "
-        "interquartile mean of a column, and all whose intervals overlap with its interval."
-    ]
+    lines = [OF_DIFFERENCES if all(block.pairs for block in plan.blocks) else OF_SCORES]
     critics: dict[str, set[int]] = {}
     runs = []
     for _, method, column in plan.cells():
