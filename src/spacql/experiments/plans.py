@@ -233,11 +233,11 @@ def settings() -> tuple[Block, ...]:
     )
     published = (Method("cfcql, as published", "cfcql"),)
     longer = tuple(Method(f"{a}, 2,000 rounds", a, {"rounds": 2000}) for a in ("cfcql", "spacql"))
-    random = (Column("random", "spread-random"),)
+    ends = tuple(Column(quality, f"spread-{quality}") for quality in ("expert", "random"))
     return (
         Block("spread", methods, columns("spread")),
         Block("spread", published, as_published, published=True),
-        Block("spread", plain(("cfcql", "spacql")) + longer, random),
+        Block("spread", plain(("cfcql", "spacql")) + longer, ends, published=True),
     )
 
 
