@@ -115,7 +115,11 @@ def test_settings_belong_to_the_dataset_s_name() -> None:
     data = toy_dataset()
     data.info["name"] = "world-expert"
     config = configure("cfcql", data, {"rounds": 3})
-    assert (config.alpha, config.learning_rate, config.rounds) == (0.3, 0.001, 3)
+    of_task = settings.TASKS["world"]
+    assert config.alpha == settings.ALPHA["world"]["expert"]
+    assert (config.batch_size, config.penalty_every) == (1024, of_task["penalty_every"])
+    assert (config.learning_rate, config.rounds) == (of_task["learning_rate"], 3)
+    assert configure("bc", data, {}).batch_size == settings.BASELINE["batch_size"]
 
 
 def test_alpha_follows_the_penalty_the_same_way_by_call_and_by_command() -> None:
