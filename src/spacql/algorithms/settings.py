@@ -20,7 +20,7 @@ PARTICLE: dict[str, Any] = {
 # task: values for any quality
 TASKS: dict[str, dict[str, Any]] = {
     "spread": PARTICLE | {"learning_rate": 0.01},
-    "tag": PARTICLE | {"learning_rate": 0.003},
+    "tag": PARTICLE | {"learning_rate": 0.003, "samples": 4, "policy_samples": 3},
     "world": PARTICLE | {"learning_rate": 0.003},
     "halfcheetah": {
         "rounds": 100_000,
