@@ -4,8 +4,8 @@
     python benchmarks/chase_roles.py TASK RUN...   e.g. world runs/reproduce/world-random
 
 One line a team, over 500 episodes: its score; the predators' mean distances from the prey in the
-second half of an episode, the nearest first; and the touches of a step then. In a pursuit a predator
-accelerates straight towards the prey; one that stays away accelerates straight away from it.
+second half of an episode, the nearest first; and the touches of a step then. In a pursuit a
+predator accelerates straight towards the prey; one that stays away accelerates away from it.
 """
 
 import sys

@@ -17,7 +17,8 @@ from spacql.files import read_json
 from spacql.runs import check
 
 QUALITIES = ("expert", "medium", "medium-replay", "random")  # the order of the paper's tables
-TASKS = ("spread", "tag", "world", "halfcheetah")
+PARTICLE_TASKS = ("spread", "tag", "world")
+TASKS = (*PARTICLE_TASKS, "halfcheetah")
 SEEDS = (0, 1, 2, 3, 4)
 PENALTIES = ("log-sum-exp", "policy")
 PENALISED = ("spacql", "icql-qs", "cfcql")
@@ -38,6 +39,11 @@ AS_PUBLISHED = {
     "actor_learning_rate": 0.01,
 }
 PUBLISHED_ALPHA = {"expert": 0.29, "medium": 1.0, "medium-replay": 0.25, "random": 0.15}
+
+
+# What the log-sum-exp is taken over: as many actions, of which six are near the policy's.
+UNIFORM = {"samples": 10, "policy_samples": 0}
+NEAR_POLICY = {"samples": 4, "policy_samples": 3}
 
 
 @dataclass(frozen=True)
@@ -233,11 +239,19 @@ def settings() -> tuple[Block, ...]:
     )
     published = (Method("cfcql, as published", "cfcql"),)
     longer = tuple(Method(f"{a}, 2,000 rounds", a, {"rounds": 2000}) for a in ("cfcql", "spacql"))
+    sampled = (
+        Method("cfcql, ten uniform actions", "cfcql", UNIFORM),
+        Method("cfcql, four uniform, six near the policy's", "cfcql", NEAR_POLICY),
+    )
     ends = tuple(Column(quality, f"spread-{quality}") for quality in ("expert", "random"))
     return (
         Block("spread", methods, columns("spread")),
         Block("spread", published, as_published, published=True),
         Block("spread", plain(("cfcql", "spacql")) + longer, ends, published=True),
+        *(
+            Block(task, sampled, columns(task), published=True)
+            for task in ("spread", "tag", "world")
+        ),
     )
 
 
