@@ -17,8 +17,7 @@ from spacql.files import read_json
 from spacql.runs import check
 
 QUALITIES = ("expert", "medium", "medium-replay", "random")  # the order of the paper's tables
-PARTICLE_TASKS = ("spread", "tag", "world")
-TASKS = (*PARTICLE_TASKS, "halfcheetah")
+TASKS = ("spread", "tag", "world", "halfcheetah")
 SEEDS = (0, 1, 2, 3, 4)
 PENALTIES = ("log-sum-exp", "policy")
 PENALISED = ("spacql", "icql-qs", "cfcql")
@@ -39,11 +38,11 @@ AS_PUBLISHED = {
     "actor_learning_rate": 0.01,
 }
 PUBLISHED_ALPHA = {"expert": 0.29, "medium": 1.0, "medium-replay": 0.25, "random": 0.15}
-
-
-# What the log-sum-exp is taken over: as many actions, of which six are near the policy's.
+# What the log-sum-exp is taken over: as many actions, of which six are near the policy's; and the
+# alphas in world that suit the former.
 UNIFORM = {"samples": 10, "policy_samples": 0}
 NEAR_POLICY = {"samples": 4, "policy_samples": 3}
+UNIFORM_ALPHA = {"expert": 0.5, "medium": 0.5, "medium-replay": 0.5, "random": 0.1}
 
 
 @dataclass(frozen=True)
@@ -174,6 +173,15 @@ def with_both_penalties(task: str, qualities: Iterable[str]) -> tuple[Column, ..
     )
 
 
+def with_alpha(
+    task: str, alphas: Mapping[str, float], others: Mapping[str, Any] | None = None
+) -> tuple[Column, ...]:
+    return tuple(
+        Column(quality, f"{task}-{quality}", {**(others or {}), "alpha": alpha})
+        for quality, alpha in alphas.items()
+    )
+
+
 def plain(names: Iterable[str]) -> tuple[Method, ...]:
     """Algorithms with the settings that they have anyway."""
     return tuple(Method(name, name) for name in names)
@@ -233,10 +241,7 @@ def settings() -> tuple[Block, ...]:
         Method("cfcql", "cfcql"),
         Method("cfcql, batches of 256, slower targets and actors", "cfcql", SMALL_BATCHES),
     )
-    as_published = tuple(
-        Column(quality, f"spread-{quality}", AS_PUBLISHED | {"alpha": alpha})
-        for quality, alpha in PUBLISHED_ALPHA.items()
-    )
+    as_published = with_alpha("spread", PUBLISHED_ALPHA, AS_PUBLISHED)
     published = (Method("cfcql, as published", "cfcql"),)
     longer = tuple(Method(f"{a}, 2,000 rounds", a, {"rounds": 2000}) for a in ("cfcql", "spacql"))
     sampled = (
@@ -248,10 +253,7 @@ def settings() -> tuple[Block, ...]:
         Block("spread", methods, columns("spread")),
         Block("spread", published, as_published, published=True),
         Block("spread", plain(("cfcql", "spacql")) + longer, ends, published=True),
-        *(
-            Block(task, sampled, columns(task), published=True)
-            for task in ("spread", "tag", "world")
-        ),
+        Block("world", sampled, with_alpha("world", UNIFORM_ALPHA), published=True),
     )
 
 
