@@ -41,7 +41,7 @@ TASKS: dict[str, dict[str, Any]] = {
 ALPHA: dict[str, dict[str, float]] = {
     "spread": {"random": 2.5, "medium-replay": 0.1, "medium": 0.5, "expert": 0.5},
     "tag": {"random": 0.1, "medium-replay": 0.5, "medium": 0.5, "expert": 12.5},
-    "world": {"random": 2.5, "medium-replay": 0.5, "medium": 0.1, "expert": 12.5},
+    "world": {"random": 2.5, "medium-replay": 0.5, "medium": 0.5, "expert": 12.5},
     "halfcheetah": {"random": 0.1, "medium-replay": 0.4, "medium": 1.0, "expert": 1.7},
 }
 
