@@ -20,9 +20,11 @@ FIELDS = ("block", "dataset", "column", "method", "algorithm", *SETTINGS, "seeds
 
 OF_SCORES = (
     "Score: 0 is random, 100 the expert. Mean ± standard deviation over seeds (their number); "
-    "below it the interquartile mean [its 95 % bootstrap interval]. Marked: the highest "
-    "interquartile mean of a column, and all whose intervals overlap with its interval."
+    "below it the interquartile mean [its 95 % bootstrap interval]. Marked, of cells "
+    "with three seeds or more: the highest interquartile mean of a column, and all whose "
+    "intervals overlap with its interval."
 )
+ENOUGH = 3  # seeds: the interval of fewer says little
 OF_DIFFERENCES = (
     "Differences of scores, seed by seed: both methods see the same dataset. Mean ± standard "
     "deviation over seeds (their number); below it the mean [its 95 % t interval]. Marked: "
@@ -93,12 +95,13 @@ def interquartile_mean(values: np.ndarray, axis: int = -1) -> Any:
 
 def overlapping_with_best(column: Sequence[Statistics | None]) -> list[bool]:
     """Which have the highest interquartile mean, or an interval that overlaps with its interval.
-    A method alone is not best of anything."""
-    there = [cell for cell in column if cell is not None]
+    Those with few seeds are left out, and a method alone is not best of anything."""
+    ranges = [None if c is None or c.seeds < ENOUGH else (c.iqm, *c.range) for c in column]
+    there = [found for found in ranges if found is not None]
     if len(there) < 2:
         return [False] * len(column)
-    low, high = max(there, key=lambda cell: cell.iqm).range
-    return [c is not None and c.range[1] >= low and c.range[0] <= high for c in column]
+    _, low, high = max(there)
+    return [found is not None and found[2] >= low and found[1] <= high for found in ranges]
 
 
 def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:
