@@ -114,19 +114,19 @@ def test_failures_are_the_exit_code(tmp_path, monkeypatch, capsys) -> None:
 
 def test_a_stored_table_is_printed_and_written_without_running(tmp_path, capsys) -> None:
     plan, store = make_plan("table1"), Store(tmp_path / "results")
-    fill(plan, store, {"random/cfcql": [60.0, 62.0], "random/icql-qs": [78.0]}, tmp_path)
+    fill(plan, store, {"random/cfcql": [60.0] * 3, "random/icql-qs": [78.0] * 3}, tmp_path)
     out = tmp_path / "tables" / "table1"
     options = {"stored": True, "results": tmp_path / "results", "runs": tmp_path / "none"}
     assert reproduce("table1", out=out, **options) == 0
     said = capsys.readouterr().out
-    assert "78.0 (1)*" in said
+    assert "78.0±0.0 (3)*" in said
     assert "–" in said
-    assert "**78.0 (1)**" in (tmp_path / "tables" / "table1.md").read_text()
+    assert "**78.0 ± 0.0 (3)**" in (tmp_path / "tables" / "table1.md").read_text()
     assert (tmp_path / "tables" / "table1.csv").read_text().startswith("block,dataset")
     reproduce("table1", json=True, **options)
     cells = json.loads(capsys.readouterr().out)["cells"]
     assert len(cells) == 16
-    assert sum(cell["seeds"] for cell in cells) == 6, "spread and world have a column 'random'"
+    assert sum(cell["seeds"] for cell in cells) == 12, "spread and world have a column 'random'"
     assert not (tmp_path / "none").exists()
 
 
