@@ -48,6 +48,16 @@ class Unpicklable(Walk):
         raise TypeError("not this one")
 
 
+class Stroll(Walk):
+    """The same walk; where the walker is, is in the state alone."""
+
+    at_once = 4
+
+    def step(self, state, actions):
+        self.place = float(state.observations[0][0])
+        return super().step(state, actions)
+
+
 def walker():
     return init_mlp(KEY, 1, (-1.0,), (1.0,), hidden=(4,))
 
@@ -74,6 +84,16 @@ def test_several_processes_give_the_episodes_of_one_bit_for_bit():
     alone = rollout(world, policy, KEY, 7, trajectories=True)
     shared = rollout(world, policy, KEY, 7, trajectories=True, workers=2)
     jax.tree.map(np.testing.assert_array_equal, alone, shared)
+
+
+def test_episodes_that_are_stepped_in_turn_depend_on_their_number_alone():
+    world = Stroll()
+    policy = Policy((replace(walker(), noise=0.9),), agents=("walker",))
+    many = rollout(world, policy, KEY, 11, trajectories=True)
+    assert len({part.rewards.shape[1] for part in many}) > 2  # some end before their neighbours
+    for count, workers in ((1, 1), (6, 1), (11, 2)):
+        some = rollout(world, policy, KEY, count, trajectories=True, workers=workers)
+        jax.tree.map(np.testing.assert_array_equal, many[:count], some)
 
 
 def test_a_world_that_cannot_be_copied_is_refused_for_several_processes_alone():
@@ -118,6 +138,25 @@ def test_halfcheetah_episodes_repeat_and_last_a_thousand_steps(cheetah):
     assert not first[1].terminated[0]
     np.testing.assert_array_equal(first[1].rewards[..., 0], first[1].rewards[..., 1])
     assert -600 < first[1].returns[0, 0] < 0
+
+
+def test_any_state_of_halfcheetah_may_be_stepped(cheetah):
+    rng = np.random.default_rng(0)
+    plan = rng.uniform(-1, 1, (2, 40, 2, 3)).astype(np.float32)
+
+    def alone(number):
+        state, seen = cheetah.reset(jax.random.key(number)), []
+        for actions in plan[number]:
+            state, _ = cheetah.step(state, actions)
+            seen.append(state.state)
+        return np.stack(seen)
+
+    states = [cheetah.reset(jax.random.key(number)) for number in range(2)]
+    together = []
+    for step in range(40):
+        states = [cheetah.step(s, plan[n, step])[0] for n, s in enumerate(states)]
+        together.append([state.state for state in states])
+    np.testing.assert_array_equal(np.stack(together, axis=1), [alone(0), alone(1)])
 
 
 def test_halfcheetah_writes_nothing_to_the_terminal_or_the_folder(tmp_path, monkeypatch, capfd):

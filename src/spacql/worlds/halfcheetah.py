@@ -3,6 +3,7 @@
 import contextlib
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,9 +19,11 @@ from spacql.worlds.world import HostState
 class HalfCheetah:
     """Gymnasium-Robotics' multi-agent HalfCheetah (2x3, each agent sees its own joints).
 
-    The agents share the environment's reward. The simulator inside holds one episode at a time,
-    so only the newest state may be stepped.
+    The agents share the environment's reward. A state holds all that the simulator needs to go on
+    from it, so any state may be stepped.
     """
+
+    at_once = 25
 
     def __init__(self) -> None:
         agents = _build()
@@ -29,7 +32,11 @@ class HalfCheetah:
         self._simulator = agents.single_agent_env.unwrapped
         self._sees = tuple(agents.observation_factorization[a] for a in agents.possible_agents)
         self._joints = [node.act_ids for part in agents.agent_action_partitions for node in part]
-        self._steps = 0
+        import mujoco
+
+        self._mujoco = mujoco
+        self._parts = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+        self._size = mujoco.mj_stateSize(self._simulator.model, self._parts)
 
     def __reduce__(self) -> tuple[Callable[[], "HalfCheetah"], tuple[()]]:
         return HalfCheetah, ()  # a simulator cannot be copied to another process, only rebuilt
@@ -45,28 +52,43 @@ class HalfCheetah:
             state_size=17,
         )
 
-    def reset(self, key: Array) -> HostState:
-        self._steps = 0
+    def reset(self, key: Array) -> "Moving":
         state, _ = self._simulator.reset(seed=seed_of(key))
-        return self._seen(state)
+        return self._seen(state, steps=0)
 
-    def step(self, state: HostState, actions: Sequence[Any]) -> tuple[HostState, np.ndarray]:
+    def step(self, state: "Moving", actions: Sequence[Any]) -> tuple["Moving", np.ndarray]:
         joint = np.empty(len(self._joints))
         joint[self._joints] = np.concatenate(check_actions(self.spec, actions))
+        self._mujoco.mj_setState(
+            self._simulator.model, self._simulator.data, state.simulation, self._parts
+        )
         now, reward, *_ = self._simulator.step(joint)
-        self._steps += 1
-        return self._seen(now), np.full(2, reward, np.float32)
+        return self._seen(now, state.steps + 1), np.full(2, reward, np.float32)
 
-    def observe(self, state: HostState) -> tuple[np.ndarray, ...]:
+    def observe(self, state: "Moving") -> tuple[np.ndarray, ...]:
         return state.observations
 
-    def _seen(self, state: np.ndarray) -> HostState:
+    def _seen(self, state: np.ndarray, steps: int) -> "Moving":
+        simulation = np.empty(self._size)
+        self._mujoco.mj_getState(
+            self._simulator.model, self._simulator.data, simulation, self._parts
+        )
         state = state.astype(np.float32)
-        return HostState(
+        return Moving(
             observations=tuple(state[columns] for columns in self._sees),
             state=state,
-            truncated=self._steps >= self.spec.horizon,
+            truncated=steps >= self.spec.horizon,
+            simulation=simulation,
+            steps=steps,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moving(HostState):
+    """The cheetah at one moment."""
+
+    simulation: np.ndarray  # what MuJoCo integrates, with the guess its solver starts from
+    steps: int  # since the reset
 
 
 def _build() -> Any:

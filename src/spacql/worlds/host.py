@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache, partial
+from itertools import chain
 from multiprocessing import get_context
 from pickle import PicklingError
 from typing import Any
@@ -47,10 +48,11 @@ def host_episodes(
 
     Each process builds its own world: from `world` itself, which must be picklable then.
     """
-    workers = min(workers, episodes)
+    size = at_once(world)
+    blocks = [range(first, min(first + size, episodes)) for first in range(0, episodes, size)]
+    workers = min(workers, len(blocks))
     if workers <= 1:
-        run = episode_runner(world, policy, key)
-        yield from map(run, range(episodes))
+        yield from chain.from_iterable(map(episode_runner(world, policy, key), blocks))
         return
     # Keys and weights travel as NumPy arrays: JAX arrays would start JAX in the new process
     # before `_start_worker` can tell it to use one thread.
@@ -61,15 +63,15 @@ def host_episodes(
         jax.random.key_impl(key),
     )
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, arguments)
-    pending: deque[Future[Trajectories]] = deque()
+    pending: deque[Future[list[Trajectories]]] = deque()
     try:
-        for number in range(episodes):
+        for block in blocks:
             # A bounded queue: a slow reader must not make finished episodes pile up.
             if len(pending) > 2 * workers:
-                yield pending.popleft().result()
-            pending.append(pool.submit(_run_in_worker, number))
+                yield from pending.popleft().result()
+            pending.append(pool.submit(_run_in_worker, block))
         while pending:
-            yield pending.popleft().result()
+            yield from pending.popleft().result()
     except (PicklingError, TypeError, AttributeError) as error:
         raise InputError(f"The world {world.spec.task!r} cannot be copied to other processes "
                          f"({error}). Use one worker.") from error  # fmt: skip
@@ -80,7 +82,15 @@ def host_episodes(
         pool.shutdown(cancel_futures=True)
 
 
-_run: Callable[[int], Trajectories]  # what a worker process does with an episode's number
+def at_once(world: Any) -> int:
+    """Episodes that are stepped in turn, so that one call of the policy serves them all.
+
+    One, unless the world says that any of its states may be stepped.
+    """
+    return getattr(world, "at_once", 1)
+
+
+_run: Callable[[range], list[Trajectories]]  # what a worker process does with episodes' numbers
 
 
 def _start_worker(world: Any, policy: Policy, key_data: np.ndarray, key_impl: str) -> None:
@@ -93,12 +103,14 @@ def _start_worker(world: Any, policy: Policy, key_data: np.ndarray, key_impl: st
     )
 
 
-def _run_in_worker(number: int) -> Trajectories:
-    return _run(number)
+def _run_in_worker(numbers: range) -> list[Trajectories]:
+    return _run(numbers)
 
 
-def episode_runner(world: Any, policy: Policy, key: Array) -> Callable[[int], Trajectories]:
-    """A function that plays the episode of a number, which with `key` determines it."""
+def episode_runner(world: Any, policy: Policy, key: Array) -> Callable[[range], list[Trajectories]]:
+    """A function that plays the episodes of at most `at_once` numbers, which with `key` determine
+    them: the arrays always have room for all of them, so that no rounding depends on their count.
+    """
     spec = world.spec
     observation_cuts = np.cumsum(spec.observation_sizes)[:-1]
     ends = np.cumsum(spec.action_sizes).tolist()
@@ -106,50 +118,65 @@ def episode_runner(world: Any, policy: Policy, key: Array) -> Callable[[int], Tr
     # The name is left out: another name is no reason to compile again.
     leaves, structure = jax.tree.flatten(jax.tree.map(jnp.asarray, Policy(policy.actors)))
     act = _actor(structure, tuple(observation_cuts.tolist()))
+    places = np.arange(at_once(world))
 
-    def episode(number: int) -> Trajectories:
-        start, keys = _keys(key, number, spec.horizon + 1)
-        state = world.reset(start)
-        observed, acted, states = [], [], []
-        rewarded: list[np.ndarray] = []
-        while True:
-            observation = np.concatenate(world.observe(state), dtype=np.float32)
-            action = np.asarray(act(leaves, observation, keys, len(rewarded)))
-            observed.append(observation)
-            acted.append(action)
-            states.append(state.state)
-            if state.terminated or state.truncated or len(rewarded) == spec.horizon:
+    def play(numbers: range) -> list[Trajectories]:
+        starts, keys = _keys(key, numbers[0] + places, spec.horizon + 1)
+        states = [world.reset(starts[place]) for place in range(len(numbers))]
+        lived: list[Any] = [([], [], [], []) for _ in states]
+        observations = np.zeros((len(places), sum(spec.observation_sizes)), np.float32)
+        going = list(range(len(states)))
+        for step in range(spec.horizon + 1):
+            for place in going:
+                np.concatenate(world.observe(states[place]), out=observations[place])
+            actions = np.asarray(act(leaves, observations, keys, step))
+            for place in tuple(going):
+                state, (observed, acted, seen, rewarded) = states[place], lived[place]
+                observed.append(observations[place].copy())
+                acted.append(actions[place])
+                seen.append(state.state)
+                if state.terminated or state.truncated or step == spec.horizon:
+                    going.remove(place)
+                    continue
+                states[place], rewards = world.step(state, [actions[place, p] for p in parts])
+                rewarded.append(rewards)
+            if not going:
                 break
-            state, rewards = world.step(state, [action[part] for part in parts])
-            rewarded.append(rewards)
-        return Trajectories(
-            observations=tuple(np.split(np.stack(observed)[None], observation_cuts, axis=-1)),
-            actions=tuple(np.split(np.stack(acted)[None], ends[:-1], axis=-1)),
-            rewards=np.stack(rewarded)[None],
-            states=np.stack(states)[None],
-            terminated=np.array([state.terminated]),
-        )
+        return [
+            Trajectories(
+                observations=tuple(np.split(np.stack(observed)[None], observation_cuts, axis=-1)),
+                actions=tuple(np.split(np.stack(acted)[None], ends[:-1], axis=-1)),
+                rewards=np.stack(rewarded)[None],
+                states=np.stack(seen)[None],
+                terminated=np.array([state.terminated]),
+            )
+            for state, (observed, acted, seen, rewarded) in zip(states, lived, strict=True)
+        ]
 
-    return episode
+    return play
 
 
 @partial(jax.jit, static_argnums=2)
-def _keys(key: Array, number: int, steps: int) -> tuple[Array, Array]:
-    start, acting = jax.random.split(jax.random.fold_in(key, number))
-    return start, jax.random.split(acting, steps)
+def _keys(key: Array, numbers: Array, steps: int) -> tuple[Array, Array]:
+    def of(number: Array) -> tuple[Array, Array]:
+        start, acting = jax.random.split(jax.random.fold_in(key, number))
+        return start, jax.random.split(acting, steps)
+
+    return jax.vmap(of, out_axes=(0, 1))(numbers)
 
 
 @lru_cache(maxsize=32)
 def _actor(structure: Any, cuts: tuple[int, ...]) -> Any:
-    """The compiled joint policy, one array in and one array out.
+    """The compiled joint policy for several episodes, one array in and one array out.
 
     It is called a thousand times an episode and its cost is mostly in passing arguments, so it
-    takes plain leaves and all keys of the episode, and is kept from call to call.
+    takes plain leaves and all keys of the episodes, and is kept from call to call.
     """
 
     @jax.jit
     def act(leaves: list[Array], observed: Array, keys: Array, step: int) -> Array:
         policy = jax.tree.unflatten(structure, leaves)
-        return jnp.concatenate(policy(jnp.split(observed, cuts), keys[step]))
+        parts = jax.vmap(policy)(jnp.split(observed, cuts, axis=-1), keys[step])
+        return jnp.concatenate(parts, axis=-1)
 
     return act

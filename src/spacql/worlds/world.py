@@ -25,7 +25,8 @@ class World(Protocol):
     """Where agents act. In JAX worlds all three methods are pure, for `jit` and `vmap`.
 
     A host world (MuJoCo, PettingZoo) wraps a simulator that lives outside JAX: its state is a
-    `HostState`, and only the newest state may be stepped.
+    `HostState`, and only the newest state may be stepped, unless the world has a number `at_once`:
+    then that many episodes are stepped in turn.
     """
 
     @property
