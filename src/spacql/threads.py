@@ -1,7 +1,8 @@
 """One thread a process: faster for many small runs side by side, and the same bits everywhere.
 
-A product of matrices that several threads share is summed in another order. So every command
-computes on one thread, and more cores are used by more processes.
+A product of matrices that several threads share is summed in another order, and so is a loop that
+was compiled for several cores. So every command computes on one thread, and more cores are used by
+more processes.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ def one_thread(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         **environment,
         "XLA_FLAGS": flags if "xla_cpu_multi_thread_eigen" in flags else f"{flags} {FLAG}".strip(),
+        "NPROC": "1",  # XLA splits loops, sums among them, for as many cores as it sees
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",

@@ -1,14 +1,17 @@
 """A whole round of every algorithm, and the units it works in."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from algorithms_toy import quick_key, tiny_dataset
+from algorithms_toy import quick_key, setting, tiny_dataset
 
+from spacql.algorithms import cfcql
+from spacql.algorithms.learner import improve_actors
 from spacql.algorithms.registry import MODULES, find
 from spacql.algorithms.transitions import Scale, Transitions, bellman, raw_q, unit_actions
 
@@ -59,6 +62,18 @@ def test_a_round_moves_every_network_and_reports(name) -> None:
     left, right = policy.act([np.zeros(3), np.zeros(2)])
     assert left.shape == (1,)
     assert ((right >= 0) & (right <= 4)).all()
+
+
+@pytest.mark.parametrize("cost", [0.0, 0.01])
+def test_the_cost_before_the_tanh_brings_back_an_actor_that_saturated(cost) -> None:
+    state, t = setting()
+    first = state.actors[0]
+    stuck = eqx.tree_at(lambda actor: actor.biases[-1], first, jnp.full_like(first.biases[-1], 30))
+    state = replace(state, actors=(stuck, *state.actors[1:]))
+    config = cfcql.Config(hidden=(8, 6), action_cost=0.001, tanh_cost=cost)
+    after, _ = improve_actors(state, t, config)
+    moved = (after.actors[0].biases[-1] - stuck.biases[-1]) / config.actor_learning_rate
+    np.testing.assert_allclose(moved, -1.0 if cost else 0.0, atol=1e-2)  # Adam's first step
 
 
 def test_actions_are_padded_and_in_unit_bounds() -> None:

@@ -250,6 +250,9 @@ def improve_actors(state: State, t: Transitions, config: Any) -> tuple[State, Me
         values = values_of(pi)
         # A sum over agents: every actor's gradient is that of its own objective.
         cost = config.action_cost * jnp.sum(jnp.mean(pi**2, axis=(0, 2)))
+        if config.tanh_cost > 0:
+            for actor, o in zip(actors, t.observations, strict=True):
+                cost += config.tanh_cost * jnp.mean(actor.before_tanh(o) ** 2)
         q = jnp.stack([jnp.mean(value) for value in values])
         return cost - jnp.sum(q), jnp.mean(q)
 

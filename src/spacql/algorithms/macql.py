@@ -46,6 +46,7 @@ class Config:
     discount: float = 0.95  # gamma
     target_noise: float = 0.05  # deviation of the noise on target policies' actions
     action_cost: float = 0.001  # weight of the squared action in the actors' loss
+    tanh_cost: float = 0.0  # the same before the tanh: it brings back an actor that saturated
     # Penalty
     alpha: float = 0.5  # weight of the penalty, for standardised rewards
     penalty: penalties.Form = "log-sum-exp"  # over sampled actions; or at the policy's action

@@ -49,6 +49,7 @@ class Config:
     discount: float = 0.95  # gamma
     target_noise: float = 0.05  # deviation of the noise on target policies' actions
     action_cost: float = 0.001  # weight of the squared action in the actors' loss
+    tanh_cost: float = 0.0  # the same before the tanh: it brings back an actor that saturated
     # Target
     replaced: tuple[int, ...] = ()  # the numbers k of replaced agents to mix; empty: 1 to n
     mixing: Literal["uncertainty", "uniform"] = "uncertainty"  # w_k by 1 / u_k, or all equal

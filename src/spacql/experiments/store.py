@@ -26,7 +26,7 @@ POINTS = 20  # most points of a curve
 DIGITS = 5  # significant ones
 METRICS = ("u", "w", "k_eff", "q_data", "q_policy", "td_error", "penalty")
 # Hyperparameters that came later, and the value that does what runs without them did.
-LATER: dict[str, Any] = {"mixing": "uncertainty", "penalty_every": 1}
+LATER: dict[str, Any] = {"mixing": "uncertainty", "penalty_every": 1, "tanh_cost": 0.0}
 
 Status = Literal["added", "there", "unfinished", "no score", "other data"]
 DIVERGED = "Not finite at round"  # how the sentence of a training begins whose numbers broke down

@@ -49,10 +49,13 @@ class MLP(eqx.Module):
 
     def squashed(self, observation: Array) -> Array:
         """The action in [-1, 1], whatever the bounds."""
+        return jnp.tanh(self.before_tanh(observation))
+
+    def before_tanh(self, observation: Array) -> Array:
         x = (observation - self.mean) / self.std
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = jax.nn.relu(x @ weight + bias)
-        return jnp.tanh(x @ self.weights[-1] + self.biases[-1])
+        return x @ self.weights[-1] + self.biases[-1]
 
     def __call__(self, observation: Array, key: Array) -> Array:
         action = self.squashed(observation)

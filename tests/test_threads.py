@@ -1,0 +1,35 @@
+"""One thread a process."""
+
+import os
+import subprocess
+import sys
+
+from spacql.threads import FLAG, one_thread
+
+SUM = """
+import jax, jax.numpy as jnp
+x = jax.random.normal(jax.random.key(0), (64, 64, 512))
+print(jax.jit(lambda x: jnp.mean(x**2, axis=(0, 1)))(x).tobytes().hex())
+"""
+
+
+def bits(environment):
+    command = [sys.executable, "-c", SUM]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_a_sum_has_the_same_bits_whatever_the_number_of_cores():
+    four_cores = {**os.environ, "NPROC": "4"}
+    one_core = {**os.environ, "NPROC": "1"}
+    assert bits(four_cores) != bits(one_core)  # else this test shows nothing
+    assert bits(one_thread(four_cores)) == bits(one_thread(one_core)) == bits(one_core)
+
+
+def test_flags_of_the_user_are_kept():
+    mine = one_thread({"XLA_FLAGS": "--xla_dump_to=here", "HOME": "mine"})
+    assert mine["XLA_FLAGS"] == f"--xla_dump_to=here {FLAG}"
+    assert mine["HOME"] == "mine"
+    chosen = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=true"}
+    assert one_thread(chosen)["XLA_FLAGS"] == chosen["XLA_FLAGS"]
