@@ -1,6 +1,7 @@
 """The figures: the numbers that they draw, and that files come out."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,6 +38,15 @@ def test_figure2_draws_the_weighted_disagreement_by_round(tmp_path, store, capsy
     assert series["mean"] == [0.75 * u + 0.5 for u in (5.5, 15.5, 25.5, 35.5)]
     assert series["std"] == [0, 0, 0, 0]
     assert is_png_and_svg(out)
+
+
+def test_the_numbers_of_a_figure_alone_leave_no_picture(tmp_path, store, capsys, monkeypatch):
+    fill(make_plan("figure3", rounds=40), store, {"random/spacql": [1.0]}, tmp_path)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    reproduce("figure3", rounds=40, stored=True, results=store.results, json=True)
+    assert json.loads(capsys.readouterr().out)["weights"]
+    assert list(Path().iterdir()) == []
 
 
 def test_figure3_draws_weights_raw_and_normalised(tmp_path, store) -> None:

@@ -25,14 +25,14 @@ TASKS: dict[str, dict[str, Any]] = {
     "spread": PARTICLE | {"learning_rate": 0.01},
     "tag": CHASE,
     "world": CHASE,
-    # Published: 100,000 rounds, 256 units, rates of 0.0003, ten samples of each kind.
+    # Published: 100,000 rounds, 256 units, rates of 0.0003 and 0.005, ten samples of each kind.
     "halfcheetah": {
-        "rounds": 3000,
+        "rounds": 1500,
         "batch_size": 256,
         "hidden": (128, 128),
         "learning_rate": 0.001,
-        "actor_learning_rate": 0.0003,
-        "target_rate": 0.005,
+        "actor_learning_rate": 0.001,
+        "target_rate": 0.01,
         "tanh_cost": 0.01,
         "penalty_every": 4,
         "samples": 4,
@@ -67,6 +67,8 @@ BASELINES: dict[str, dict[str, Any]] = {
     "bc": BASELINE,
 }
 
+CHEETAH_BASELINE: dict[str, Any] = {"rounds": 4000, "penalty_every": 1, "target_rate": 0.005}
+
 # The same for one algorithm.
 ALGORITHMS: dict[tuple[str, str], dict[str, Any]] = {
     **{(name, "spread"): values for name, values in BASELINES.items()},
@@ -75,8 +77,10 @@ ALGORITHMS: dict[tuple[str, str], dict[str, Any]] = {
         for name, values in BASELINES.items()
         for task in ("tag", "world")
     },
-    ("td3bc", "halfcheetah"): {"rounds": 7500},
-    ("omar", "halfcheetah"): {"iterations": 2, "candidates": 20, "elites": 5},
+    **{(name, "halfcheetah"): CHEETAH_BASELINE for name in ("iql", "bc")},
+    ("td3bc", "halfcheetah"): CHEETAH_BASELINE | {"rounds": 10_000},
+    ("omar", "halfcheetah"): CHEETAH_BASELINE
+    | {"iterations": 2, "candidates": 20, "elites": 5, "samples": 10, "policy_samples": 0},
 }
 
 # OMAR's weights by quality: of the penalty, and of the search in the actors' loss. In the particle

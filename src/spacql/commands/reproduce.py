@@ -55,7 +55,7 @@ def reproduce(
         dry_run: Only say what is finished and what is missing, and how long it will take.
         stored: Run nothing; what is missing is a dash.
         out: Write files: OUT.md and OUT.csv, or OUT.png and OUT.svg. A figure without it is
-            written here under its own name.
+            written here under its own name, unless its numbers are asked for.
         json: Print the numbers as JSON.
     """
     from spacql.experiments.executors import Local
@@ -69,7 +69,7 @@ def reproduce(
         return 0
     failed = [] if stored else run_missing(plan, store, executor)
     if name.startswith("figure"):
-        draw(plan, store, out or Path(name), json)
+        draw(plan, store, out or (None if json else Path(name)), json)
     else:
         print_table(plan, store, out, json)
     return 1 if failed else 0
@@ -222,7 +222,7 @@ def print_table(plan: "Plan", store: "Store", out: Path | None, json: bool) -> N
         print(f"Wrote {out}.md and {out}.csv")
 
 
-def draw(plan: "Plan", store: "Store", out: Path, json: bool) -> None:
+def draw(plan: "Plan", store: "Store", out: Path | None, json: bool) -> None:
     from json import dumps
 
     from spacql.experiments import figures

@@ -40,13 +40,13 @@ LINES = {
 BARS = ((BLUE, ""), (YELLOW, "////"), (ORANGE, "...."), (GREEN, "xxxx"))
 
 
-def draw(plan: Plan, store: Store, out: Path) -> dict[str, Any]:
-    """Write OUT.png and OUT.svg. Returns the caption and the numbers that were drawn."""
+def draw(plan: Plan, store: Store, out: Path | None) -> dict[str, Any]:
+    """Write OUT.png and OUT.svg, if asked for. Returns the caption and the numbers."""
     with rc_context(STYLE):
         figure, data = {"figure1": figure1, "figure2": figure2, "figure3": figure3}[plan.name](
             plan, store
         )
-        for suffix in (".png", ".svg"):
+        for suffix in () if out is None else (".png", ".svg"):
             with new_file(out.with_name(out.name + suffix)) as temporary:
                 metadata = {"Date": None} if suffix == ".svg" else {}
                 figure.savefig(temporary, dpi=200, metadata=metadata)
