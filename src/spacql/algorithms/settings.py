@@ -17,8 +17,9 @@ PARTICLE: dict[str, Any] = {
     "target_rate": 0.03,
 }
 
-# Where the others' part in a catch is subtle, the penalty must see what the policy would do.
-CHASE = PARTICLE | {"learning_rate": 0.003, "samples": 4, "policy_samples": 3}
+# Where the others' part in a catch is subtle, the penalty must see what the policy would do, and
+# some actors would end with an action that is the same at all times but for the cost.
+CHASE = PARTICLE | {"learning_rate": 0.003, "samples": 4, "policy_samples": 3, "tanh_cost": 0.01}
 
 # task: values for any quality
 TASKS: dict[str, dict[str, Any]] = {

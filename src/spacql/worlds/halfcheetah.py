@@ -27,13 +27,13 @@ class HalfCheetah:
 
     def __init__(self) -> None:
         agents = _build()
+        import mujoco
+
         # Gymnasium-Robotics says who sees and moves what; the simulator below is stepped
         # directly, because its wrappers take as long as a third of the physics.
         self._simulator = agents.single_agent_env.unwrapped
         self._sees = tuple(agents.observation_factorization[a] for a in agents.possible_agents)
         self._joints = [node.act_ids for part in agents.agent_action_partitions for node in part]
-        import mujoco
-
         self._mujoco = mujoco
         self._parts = int(mujoco.mjtState.mjSTATE_INTEGRATION)
         self._size = mujoco.mj_stateSize(self._simulator.model, self._parts)
