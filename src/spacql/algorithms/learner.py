@@ -250,14 +250,20 @@ def improve_actors(state: State, t: Transitions, config: Any) -> tuple[State, Me
         values = values_of(pi)
         # A sum over agents: every actor's gradient is that of its own objective.
         cost = config.action_cost * jnp.sum(jnp.mean(pi**2, axis=(0, 2)))
-        if config.tanh_cost > 0:
-            for actor, o in zip(actors, t.observations, strict=True):
-                cost += config.tanh_cost * jnp.mean(actor.before_tanh(o) ** 2)
+        cost += tanh_cost(actors, t, config)
         q = jnp.stack([jnp.mean(value) for value in values])
         return cost - jnp.sum(q), jnp.mean(q)
 
     state, q, metrics = step_actors(loss, state, config)
     return state, {"q_policy": raw_q(state.scale, q, config.discount)} | metrics
+
+
+def tanh_cost(actors: tuple[MLP, ...], t: Transitions, config: Any) -> Any:
+    """What the actors pay for large inputs of their tanh, where it would have no slope."""
+    if config.tanh_cost == 0:
+        return 0.0
+    inputs = [actor.before_tanh(o) for actor, o in zip(actors, t.observations, strict=True)]
+    return config.tanh_cost * sum(jnp.mean(x**2) for x in inputs)
 
 
 def own_values(state: State, t: Transitions) -> Callable[[Array], list[Array]]:

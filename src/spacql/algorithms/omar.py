@@ -28,6 +28,7 @@ from spacql.algorithms.learner import (
     own_values,
     play_round,
     step_actors,
+    tanh_cost,
 )
 from spacql.algorithms.transitions import Transitions, raw_q, transitions
 from spacql.data import Batch
@@ -55,6 +56,7 @@ class Config:
     discount: float = 0.95  # gamma
     target_noise: float = 0.05  # deviation of the noise on target policies' actions
     action_cost: float = 0.001  # weight of the squared action in the actors' loss
+    tanh_cost: float = 0.0  # the same before the tanh: it brings back an actor that saturated
     # Penalty
     alpha: float = 0.5  # weight of the penalty, for standardised rewards
     penalty: penalties.Form = "log-sum-exp"  # over sampled actions; or at the policy's action
@@ -201,7 +203,8 @@ def improve_actor(
         q = jnp.mean(values_of(pi)[0])
         distance = jnp.mean(squared_distance(state.spec, pi, best))
         value = config.coefficient * distance - (1 - config.coefficient) * unit * q
-        return value + config.action_cost * jnp.mean(pi**2), (q, distance)
+        cost = config.action_cost * jnp.mean(pi**2) + tanh_cost(actors, t, config)
+        return value + cost, (q, distance)
 
     state, (q, distance), metrics = step_actors(loss, state, config)
     found = {"q_policy": raw_q(state.scale, q, config.discount), "search_distance": distance}

@@ -46,10 +46,11 @@ def draw(plan: Plan, store: Store, out: Path | None) -> dict[str, Any]:
         figure, data = {"figure1": figure1, "figure2": figure2, "figure3": figure3}[plan.name](
             plan, store
         )
-        for suffix in () if out is None else (".png", ".svg"):
-            with new_file(out.with_name(out.name + suffix)) as temporary:
-                metadata = {"Date": None} if suffix == ".svg" else {}
-                figure.savefig(temporary, dpi=200, metadata=metadata)
+        if out is not None:
+            for suffix in (".png", ".svg"):
+                with new_file(out.with_name(out.name + suffix)) as temporary:
+                    metadata = {"Date": None} if suffix == ".svg" else {}
+                    figure.savefig(temporary, dpi=200, metadata=metadata)
     return rounded(data)
 
 

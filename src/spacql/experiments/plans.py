@@ -38,10 +38,16 @@ AS_PUBLISHED = {
     "actor_learning_rate": 0.01,
 }
 PUBLISHED_ALPHA = {"expert": 0.29, "medium": 1.0, "medium-replay": 0.25, "random": 0.15}
+# Actors whose tanh may saturate, and the alphas in tag and world that suit them.
+FREE = {"tanh_cost": 0.0}
+FREE_ALPHA = {
+    "tag": {"expert": 12.5, "medium": 0.5, "medium-replay": 0.5, "random": 0.1},
+    "world": {"expert": 12.5, "medium": 0.5, "medium-replay": 0.5, "random": 2.5},
+}
 # What the log-sum-exp is taken over: as many actions, of which six are near the policy's; and the
-# alphas in world that suit the former.
-UNIFORM = {"samples": 10, "policy_samples": 0}
-NEAR_POLICY = {"samples": 4, "policy_samples": 3}
+# alphas in world that suit the former. The actors are free here.
+UNIFORM = {"samples": 10, "policy_samples": 0} | FREE
+NEAR_POLICY = {"samples": 4, "policy_samples": 3} | FREE
 UNIFORM_ALPHA = {"expert": 0.5, "medium": 0.5, "medium-replay": 0.5, "random": 0.1}
 
 
@@ -249,11 +255,21 @@ def settings() -> tuple[Block, ...]:
         Method("cfcql, four uniform, six near the policy's", "cfcql", NEAR_POLICY),
     )
     ends = tuple(Column(quality, f"spread-{quality}") for quality in ("expert", "random"))
+    free = (Method("cfcql, no cost before the tanh", "cfcql", FREE),)
+    chases = tuple(
+        block
+        for task in ("tag", "world")
+        for block in (
+            Block(task, free, with_alpha(task, FREE_ALPHA[task]), published=True),
+            Block(task, plain(("cfcql",)), columns(task), published=True),
+        )
+    )
     return (
         Block("spread", methods, columns("spread")),
         Block("spread", published, as_published, published=True),
         Block("spread", plain(("cfcql", "spacql")) + longer, ends, published=True),
         Block("world", sampled, with_alpha("world", UNIFORM_ALPHA), published=True),
+        *chases,
     )
 
 
