@@ -71,7 +71,7 @@ def test_markdown_marks_the_best_and_shows_seeds_intervals_and_the_paper(table) 
     assert "62.0 ± 1.6 (3)<br><sub>62.0 [60.0, 64.0]</sub><br><sub>paper 62.2</sub>" in cfcql
     [icql] = [line for line in lines if line.startswith("| icql-qs")]
     assert "**78.0 ± 0.8 (3)**" in icql
-    assert f"Rounds: 60 in spread INSTEAD OF {usual_rounds('spread'):,}." in text
+    assert f"60 × 5 in spread INSTEAD OF {usual_rounds('spread'):,} rounds." in text
     assert "Penalty: " in text
     assert "Careful" not in text
 
@@ -105,15 +105,16 @@ def test_runs_on_other_data_of_the_same_name_are_said_below(table, tmp_path) -> 
 
 def test_notes_say_whose_rounds_and_penalties_are_others(monkeypatch) -> None:
     monkeypatch.setitem(settings.TASKS, "spread", {"rounds": 2000})
-    monkeypatch.setitem(settings.ALGORITHMS, ("macql", "spread"), {"rounds": 5000})
+    monkeypatch.setitem(settings.ALGORITHMS, ("macql", "spread"), {"rounds": 5000, "updates": 1})
     changed = {("macql", "spread", "random"): {"penalty": "policy"}}
     monkeypatch.setattr(settings, "TUNED", changed)
     only = ("spread-random", "cfcql", "icql-qs", "macql")
     plan = make_plan("table2", only=only)
-    assert tables.rounds(plan) == "Rounds: 2,000 in spread (macql 5,000)."
+    assert tables.rounds(plan).endswith(": 2,000 × 5 in spread (macql 5,000 × 1).")
     assert tables.penalties(plan) == ["Penalty: log-sum-exp; policy for macql on spread-random."]
     shorter = make_plan("table2", only=only, rounds=100)
-    assert tables.rounds(shorter) == "Rounds: 100 in spread INSTEAD OF 2,000 (macql 250)."
+    expected = ": 100 × 5 in spread INSTEAD OF 2,000 rounds (macql 250 × 1)."
+    assert tables.rounds(shorter).endswith(expected)
     assert tables.penalties(make_plan("ablation")) == ["Penalty: as the columns say."]
 
 

@@ -28,11 +28,12 @@ TASKS: dict[str, dict[str, Any]] = {
     "world": CHASE,
     # Published: 100,000 rounds, 256 units, rates of 0.0003 and 0.005, ten samples of each kind.
     "halfcheetah": {
-        "rounds": 1500,
+        "rounds": 7500,
+        "updates": 1,
         "batch_size": 256,
         "hidden": (128, 128),
-        "learning_rate": 0.001,
-        "actor_learning_rate": 0.001,
+        "learning_rate": 0.003,
+        "actor_learning_rate": 0.003,
         "target_rate": 0.01,
         "tanh_cost": 0.01,
         "penalty_every": 4,
@@ -47,7 +48,7 @@ ALPHA: dict[str, dict[str, float]] = {
     "spread": {"random": 2.5, "medium-replay": 0.1, "medium": 0.5, "expert": 0.5},
     "tag": {"random": 0.5, "medium-replay": 0.5, "medium": 0.1, "expert": 12.5},
     "world": {"random": 2.5, "medium-replay": 0.5, "medium": 0.5, "expert": 12.5},
-    "halfcheetah": {"random": 0.5, "medium-replay": 0.02, "medium": 2.5, "expert": 2.5},
+    "halfcheetah": {"random": 0.5, "medium-replay": 0.5, "medium": 0.1, "expert": 12.5},
 }
 
 # The same for the policy penalty, where it differs.
@@ -68,7 +69,14 @@ BASELINES: dict[str, dict[str, Any]] = {
     "bc": BASELINE,
 }
 
-CHEETAH_BASELINE: dict[str, Any] = {"rounds": 4000, "penalty_every": 1, "target_rate": 0.005}
+CHEETAH_BASELINE: dict[str, Any] = {
+    "rounds": 4000,
+    "updates": 5,
+    "penalty_every": 1,
+    "learning_rate": 0.001,
+    "actor_learning_rate": 0.001,
+    "target_rate": 0.005,
+}
 
 # The same for one algorithm.
 ALGORITHMS: dict[tuple[str, str], dict[str, Any]] = {
@@ -79,8 +87,9 @@ ALGORITHMS: dict[tuple[str, str], dict[str, Any]] = {
         for task in ("tag", "world")
     },
     **{(name, "halfcheetah"): CHEETAH_BASELINE for name in ("iql", "bc")},
-    ("td3bc", "halfcheetah"): CHEETAH_BASELINE | {"rounds": 10_000},
+    ("td3bc", "halfcheetah"): CHEETAH_BASELINE | {"rounds": 10_000, "updates": 2},
     ("omar", "halfcheetah"): CHEETAH_BASELINE
+    | {"rounds": 7500, "updates": 1}
     | {"iterations": 2, "candidates": 20, "elites": 5, "samples": 10, "policy_samples": 0},
 }
 

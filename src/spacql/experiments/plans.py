@@ -50,6 +50,16 @@ UNIFORM = {"samples": 10, "policy_samples": 0} | FREE
 NEAR_POLICY = {"samples": 4, "policy_samples": 3} | FREE
 UNIFORM_ALPHA = {"expert": 0.5, "medium": 0.5, "medium-replay": 0.5, "random": 0.1}
 
+# HalfCheetah as the reference code trains, five critic updates for one of the actors, with rates
+# three times smaller; as many critic updates in all, and the alphas that suit it.
+SELDOM_ACTORS = {
+    "rounds": 1500,
+    "updates": 5,
+    "learning_rate": 0.001,
+    "actor_learning_rate": 0.001,
+}
+SELDOM_ALPHA = {"expert": 2.5, "medium": 2.5, "medium-replay": 0.02, "random": 0.5}
+
 
 @dataclass(frozen=True)
 class Method:
@@ -264,12 +274,15 @@ def settings() -> tuple[Block, ...]:
             Block(task, plain(("cfcql",)), columns(task), published=True),
         )
     )
+    seldom = (Method("cfcql, five critic updates for one of actors", "cfcql", SELDOM_ACTORS),)
     return (
         Block("spread", methods, columns("spread")),
         Block("spread", published, as_published, published=True),
         Block("spread", plain(("cfcql", "spacql")) + longer, ends, published=True),
         Block("world", sampled, with_alpha("world", UNIFORM_ALPHA), published=True),
         *chases,
+        Block("halfcheetah", seldom, with_alpha("halfcheetah", SELDOM_ALPHA), published=True),
+        Block("halfcheetah", plain(("cfcql",)), columns("halfcheetah"), published=True),
     )
 
 

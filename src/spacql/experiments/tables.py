@@ -198,20 +198,21 @@ def penalties(plan: Plan) -> list[str]:
 
 def rounds(plan: Plan) -> str:
     """How long the trainings are: of every task, and of methods that differ."""
-    tasks: dict[str, dict[int, set[str]]] = {}
+    tasks: dict[str, dict[str, set[str]]] = {}
     for _, method, column in plan.cells():
-        count = plan.cell(method, column)[0].config.rounds
-        tasks.setdefault(column.task, {}).setdefault(count, set()).add(method.label)
+        config = plan.cell(method, column)[0].config
+        length = f"{config.rounds:,} × {config.updates}"
+        tasks.setdefault(column.task, {}).setdefault(length, set()).add(method.label)
     texts = []
-    for task, counts in tasks.items():
-        most = max(counts, key=lambda count: len(counts[count]))
-        text = f"{most:,} in {task}"
+    for task, lengths in tasks.items():
+        most = max(lengths, key=lambda length: len(lengths[length]))
+        text = f"{most} in {task}"
         usual = usual_rounds(task)
         if plan.rounds is not None and plan.rounds != usual:
-            text += f" INSTEAD OF {usual:,}"
-        others = [f"{_list(names)} {n:,}" for n, names in counts.items() if n != most]
+            text += f" INSTEAD OF {usual:,} rounds"
+        others = [f"{_list(names)} {n}" for n, names in lengths.items() if n != most]
         texts.append(text + (f" ({', '.join(others)})" if others else ""))
-    return f"Rounds: {'; '.join(texts)}."
+    return f"Rounds × updates in each: {'; '.join(texts)}."
 
 
 def _list(items: Any) -> str:
