@@ -24,7 +24,7 @@ from spacql.experiments.store import Store
         ("table2", len(MODULES) * 16),
         ("ablation", 9 * 4),
         ("differences", 3 * 16),
-        ("settings", 3 * 4 + 2 * 3 + 4 * 2 * 4 - 2),  # two of world are there already
+        ("settings", 3 * 4 + 2 * 3 + 4 * 2 * 4 + 1 - 2),  # two of world are there already
         ("figure2", 3 * 2),
         ("figure3", 8),
         ("figure1", 0),

@@ -275,6 +275,7 @@ def settings() -> tuple[Block, ...]:
         )
     )
     seldom = (Method("cfcql, five critic updates for one of actors", "cfcql", SELDOM_ACTORS),)
+    twice = (Method("cfcql, 15,000 rounds", "cfcql", {"rounds": 15_000}),)
     return (
         Block("spread", methods, columns("spread")),
         Block("spread", published, as_published, published=True),
@@ -283,6 +284,7 @@ def settings() -> tuple[Block, ...]:
         *chases,
         Block("halfcheetah", seldom, with_alpha("halfcheetah", SELDOM_ALPHA), published=True),
         Block("halfcheetah", plain(("cfcql",)), columns("halfcheetah"), published=True),
+        Block("halfcheetah", twice, (Column("medium", "halfcheetah-medium"),), published=True),
     )
 
 
