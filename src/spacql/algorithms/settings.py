@@ -26,7 +26,8 @@ TASKS: dict[str, dict[str, Any]] = {
     "spread": PARTICLE | {"learning_rate": 0.01},
     "tag": CHASE,
     "world": CHASE,
-    # Published: 100,000 rounds, 256 units, rates of 0.0003 and 0.005, ten samples of each kind.
+    # Published: 100,000 rounds of five updates, 256 units, rates of 0.0003 and 0.005, ten samples
+    # of each kind. In a short training the actors need as many steps as the critics.
     "halfcheetah": {
         "rounds": 7500,
         "updates": 1,
