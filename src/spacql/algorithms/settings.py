@@ -89,9 +89,13 @@ ALGORITHMS: dict[tuple[str, str], dict[str, Any]] = {
     },
     **{(name, "halfcheetah"): CHEETAH_BASELINE for name in ("iql", "bc")},
     ("td3bc", "halfcheetah"): CHEETAH_BASELINE | {"rounds": 10_000, "updates": 2},
-    ("omar", "halfcheetah"): CHEETAH_BASELINE
-    | {"rounds": 7500, "updates": 1}
-    | {"iterations": 2, "candidates": 20, "elites": 5, "samples": 10, "policy_samples": 0},
+    ("omar", "halfcheetah"): {
+        "iterations": 2,
+        "candidates": 20,
+        "elites": 5,
+        "samples": 10,
+        "policy_samples": 0,
+    },
 }
 
 # OMAR's weights by quality: of the penalty, and of the search in the actors' loss. In the particle
