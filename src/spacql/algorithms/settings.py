@@ -43,8 +43,8 @@ TASKS: dict[str, dict[str, Any]] = {
     },
 }
 
-# task: alpha by quality, the same for all conservative algorithms. The best of sweeps, or
-# within a point of it: results/tuning; docs/results.md says how they were made.
+# task: alpha by quality, the same for all conservative algorithms. The best of CFCQL's sweeps, or
+# within two points of it: results/tuning; docs/results.md says how they were made.
 ALPHA: dict[str, dict[str, float]] = {
     "spread": {"random": 2.5, "medium-replay": 0.1, "medium": 0.5, "expert": 0.5},
     "tag": {"random": 0.5, "medium-replay": 0.5, "medium": 0.1, "expert": 12.5},
