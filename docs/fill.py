@@ -14,17 +14,22 @@ import shlex
 import sys
 from pathlib import Path
 
-from spacql.experiments import tables
+from spacql.experiments import sweeps, tables
 from spacql.experiments.plans import make_plan
 from spacql.experiments.store import Store
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"(<!-- spacql reproduce (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- spacql (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def table(command: str, store: Store) -> str:
-    """The Markdown that `spacql reproduce COMMAND --stored` writes, without its title."""
-    name, *words = shlex.split(command)
+    """The Markdown that `spacql reproduce NAME --stored` writes, without its title; or the tables
+    of `spacql results sweeps`."""
+    group, name, *words = shlex.split(command)
+    if (group, name) == ("results", "sweeps"):
+        return sweeps.markdown(sweeps.stored(store, words))
+    if group != "reproduce":
+        raise SystemExit(f"There is no table to make with: spacql {command}")
     only = words[1:] if words[:1] == ["--only"] else []
     if words and not only:
         raise SystemExit(f"Only --only can stand in a comment: {command}")

@@ -31,6 +31,7 @@ COMMANDS = {
     "reproduce": "spacql.commands.reproduce:reproduce",
     "results add": "spacql.commands.results:results_add",
     "results list": "spacql.commands.results:results_list",
+    "results sweeps": "spacql.commands.results:results_sweeps",
     "theory": "spacql.commands.theory:theory",
     "bench worlds": "spacql.commands.bench:bench_worlds",
     "bench update": "spacql.commands.bench_update:bench_update",

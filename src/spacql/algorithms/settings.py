@@ -89,13 +89,7 @@ ALGORITHMS: dict[tuple[str, str], dict[str, Any]] = {
     },
     **{(name, "halfcheetah"): CHEETAH_BASELINE for name in ("iql", "bc")},
     ("td3bc", "halfcheetah"): CHEETAH_BASELINE | {"rounds": 10_000, "updates": 2},
-    ("omar", "halfcheetah"): {
-        "iterations": 2,
-        "candidates": 20,
-        "elites": 5,
-        "samples": 10,
-        "policy_samples": 0,
-    },
+    ("omar", "halfcheetah"): {"iterations": 2, "candidates": 20, "elites": 5},
 }
 
 # OMAR's weights by quality: of the penalty, and of the search in the actors' loss. In the particle
@@ -130,7 +124,10 @@ OMAR: dict[str, dict[str, dict[str, float]]] = {
 }
 
 # (algorithm, task, quality): what a sweep found to be better for this algorithm
-TUNED: dict[tuple[str, str, str], dict[str, Any]] = {}
+TUNED: dict[tuple[str, str, str], dict[str, Any]] = {
+    ("spacql", "tag", "medium-replay"): {"alpha": 0.1},
+    ("macql", "tag", "medium-replay"): {"alpha": 0.1},
+}
 
 
 def settings(algorithm: str, config: Any, dataset_name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`spacql results add` and `list`: the store of finished runs."""
+"""`spacql results add`, `list` and `sweeps`: the store of finished runs."""
 
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,7 @@ def results_list(
     from rich.console import Console
     from rich.table import Table
 
+    from spacql.experiments.plans import unlike_settings
     from spacql.experiments.store import Store, StoredRun, digest, mixed_data, signature
 
     store = Store(results)
@@ -118,17 +119,31 @@ def results_list(
         print(warning)
 
 
-def unlike_settings(algorithm: str, dataset: str, config: dict[str, Any]) -> dict[str, Any]:
-    """Where a stored configuration differs from what a run would get today."""
-    import json
-    from dataclasses import asdict
+def results_sweeps(
+    only: tyro.conf.Positional[tuple[str, ...]] = (),
+    /,
+    results: Path | None = None,
+    json: bool = False,
+) -> None:
+    """List the sweeps of alpha in the results folder, and the alpha that is in use.
 
-    from spacql.algorithms.registry import MODULES
-    from spacql.experiments.plans import configured
-    from spacql.experiments.store import signature
+    Example: spacql results sweeps tag
 
-    if algorithm not in MODULES:
-        return {}
-    today = json.loads(signature(asdict(configured(algorithm, dataset, {}))))
-    mine = json.loads(signature(config))
-    return {name: mine.get(name) for name in today | mine if today.get(name) != mine.get(name)}
+    Args:
+        only: Parts of names of datasets and algorithms; all must fit.
+        results: Folder of finished runs; that of the checkout if not given.
+        json: Print JSON instead of tables.
+    """
+    from json import dumps
+
+    from spacql.experiments import sweeps
+    from spacql.experiments.store import Store
+
+    store = Store(results)
+    found = sweeps.stored(store, only)
+    if json:
+        print(dumps(sweeps.records(found), indent=1))
+    elif found:
+        sweeps.show(found)
+    else:
+        print(f"There is no such sweep in {store.results / 'tuning'}.")

@@ -4,6 +4,7 @@ A plan is made of blocks. A block is a grid of methods (rows) and columns (a dat
 settings that all methods share there); every cell is one configuration, run with every seed.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
@@ -12,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from spacql.errors import InputError
-from spacql.experiments.store import Store, StoredRun, digest, key
+from spacql.experiments.store import Store, StoredRun, digest, key, signature
 from spacql.files import read_json
 from spacql.runs import check
 
@@ -170,6 +171,15 @@ def configured(algorithm: str, dataset: str, overrides: Mapping[str, Any]) -> An
         raise InputError(f"{algorithm} has no hyperparameter {sorted(unknown)[0]!r}.")
     config = settings(algorithm, replace(defaults, **overrides), dataset)
     return check(replace(config, **overrides))
+
+
+def unlike_settings(algorithm: str, dataset: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a stored configuration differs from what a run would get today."""
+    if algorithm not in registered():
+        return {}
+    today = json.loads(signature(asdict(configured(algorithm, dataset, {}))))
+    mine = json.loads(signature(config))
+    return {name: mine.get(name) for name in today | mine if today.get(name) != mine.get(name)}
 
 
 def usual_rounds(task: str) -> int | None:

@@ -223,14 +223,14 @@ def markdown(plan: Plan, store: Store) -> str:
     parts = [f"### {plan.title}"]
     for block in plan.blocks:
         head = [block.title, *(column.label for column in block.columns)]
-        lines = [_row(head), _row(["---", *["---:"] * len(block.columns)])]
+        lines = [markdown_row(head), markdown_row(["---", *["---:"] * len(block.columns)])]
         for row in grid(plan, block, store):
-            lines.append(_row([row[0].method.label, *(_markdown(cell) for cell in row)]))
+            lines.append(markdown_row([row[0].method.label, *(_markdown(cell) for cell in row)]))
         parts.append("\n".join(lines))
     return "\n\n".join([*parts, "  \n".join(notes(plan, store))]) + "\n"
 
 
-def _row(cells: Sequence[str]) -> str:
+def markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
