@@ -81,7 +81,7 @@ def stored(store: Store, only: Sequence[str] = ()) -> list[Sweep]:
 def _read(path: Path) -> Sweep:
     sweep = Sweep(read_json(path))
     try:
-        sweep.place, sweep.scores, sweep.record["rounds"], sweep.record["seeds"]  # noqa: B018
+        sweep.place, sweep.scores, sweep.record["rounds"], sweep.record["seeds"]
     except (KeyError, TypeError) as error:
         raise InputError(f"{path} is no sweep: {error} is missing or wrong.") from error
     return sweep
