@@ -126,7 +126,6 @@ OMAR: dict[str, dict[str, dict[str, float]]] = {
 # (algorithm, task, quality): its own alpha, where in its own sweep that was more than five points
 # above the one that it would have otherwise.
 TUNED: dict[tuple[str, str, str], dict[str, Any]] = {
-    ("spacql", "halfcheetah", "expert"): {"alpha": 62.5},
     ("macql", "spread", "medium-replay"): {"alpha": 0.02},
     ("macql", "spread", "medium"): {"alpha": 0.1},
     ("macql", "spread", "expert"): {"alpha": 0.1},
