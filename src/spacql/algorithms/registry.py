@@ -1,9 +1,10 @@
 """The algorithms by name, and what each of them is given."""
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from spacql.errors import InputError
+from spacql.errors import InputError, suggestion
 
 if TYPE_CHECKING:  # so that the command line can list the names without waiting for JAX
     from jax import Array
@@ -48,8 +49,13 @@ class Algorithm(Protocol):
         """What the agents have learned."""
 
 
-def find(name: str) -> Any:
-    """The module of an algorithm."""
-    if name not in MODULES:
-        raise InputError(f"There is no algorithm {name!r}. Algorithms: {', '.join(MODULES)}.")
-    return import_module(MODULES[name])
+def find(algorithm: str | ModuleType) -> Any:
+    """The module of an algorithm, by its name; or the module itself."""
+    if not isinstance(algorithm, str):
+        return algorithm
+    if algorithm not in MODULES:
+        raise InputError(
+            f"There is no algorithm {algorithm!r}.{suggestion(algorithm, MODULES)} "
+            f"Algorithms: {', '.join(MODULES)}."
+        )
+    return import_module(MODULES[algorithm])
