@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol
 
-from spacql.errors import InputError
+from spacql.errors import InputError, suggestion
 
 if TYPE_CHECKING:  # so that the command line can list the names without waiting for JAX
     from jax import Array
@@ -77,7 +77,10 @@ def find(algorithm: Any) -> Any:
         return import_module(MODULES[algorithm])
     entry = _others().get(algorithm)
     if entry is None:
-        raise InputError(f"There is no algorithm {algorithm!r}. Algorithms: {', '.join(names())}.")
+        raise InputError(
+            f"There is no algorithm {algorithm!r}.{suggestion(algorithm, names())} "
+            f"Algorithms: {', '.join(names())}."
+        )
     try:
         module = entry.load()
     except Exception as error:  # whatever the other package does when it is imported
