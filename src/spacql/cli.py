@@ -26,6 +26,7 @@ COMMANDS = {
     "data behaviours": "spacql.commands.make:data_behaviours",
     "data table": "spacql.commands.table:data_table",
     "data curves": "spacql.commands.table:data_curves",
+    "fit": "spacql.commands.fit:fit",
     "train": "spacql.commands.train:main",
     "tune": "spacql.commands.tune:main",
     "runs": "spacql.commands.runs:runs",
