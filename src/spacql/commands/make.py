@@ -23,7 +23,8 @@ def data_make(
     Args:
         name: For example spread-random or halfcheetah-medium-replay.
         out: New folder for the dataset; without it, the cache, where --data NAME finds it.
-        seed: 0 to 4; each belongs to an independently trained behaviour.
+        seed: 0 to 4; each belongs to an independently trained behaviour. 100 to 104 are the same
+            behaviours in other episodes, for development.
         transitions: How many; as published if not said.
         workers: Processes that step HalfCheetah at once.
     """

@@ -21,6 +21,7 @@ from spacql.progress import Advance
 from spacql.worlds import Trajectories, is_jax, make, rollout
 
 SEEDS = range(5)
+DEVELOPMENT = 100  # dataset seeds 100 to 104: the same five behaviours, other episodes
 ASSETS = Path(str(files("spacql") / "assets"))
 
 
@@ -55,7 +56,7 @@ _CHEETAH = matd3.Config(
 )
 RECIPES = {
     "spread": Recipe(replace(_PARTICLE, iterations=50_000), 250, 32, 531.0, 1000, 10_000),
-    "tag": Recipe(_PARTICLE, 250, 64, np.inf, 1000, 10_000),
+    "tag": Recipe(_PARTICLE, 125, 64, 208.0, 1000, 10_000),
     # Training 1 learned so slowly that it ended 20 % below the others.
     "world": Recipe(_PARTICLE, 250, 84, np.inf, 1000, 10_000, training_seeds=(0, 5, 2, 3, 4)),
     # Training 4 was caught in a gait that returns 500.
@@ -82,20 +83,20 @@ def train_prey(task: str, out: Path, advance: Advance) -> Policy:
 
 
 def training(world: Any, recipe: Recipe, seed: int) -> Iterator[tuple[Any, list[Trajectories]]]:
-    """A behaviour's training, snapshot by snapshot: its actors, and the episodes that it lived.
+    """A behaviour's training, snapshot by snapshot: its actors, and its experience in episodes.
 
-    Always cut at the same places, so that the beginning can be lived again bit by bit.
+    Always cut at the same places, so that its beginning can be repeated bit by bit. Dataset seeds
+    from 100 on are trainings that serve replays for development alone.
     """
     config, spec = recipe.config, world.spec
+    random_seed = recipe.training_seeds[seed % DEVELOPMENT] + seed // DEVELOPMENT * DEVELOPMENT
     if is_jax(world):
-        carry = matd3.start(world, config, recipe.training_seeds[seed])
+        carry = matd3.start(world, config, random_seed)
         for _ in range(0, config.iterations, recipe.snapshot):
             carry, lived = matd3.run(world, carry, config, recipe.snapshot)
             yield carry.learner.online.actors, [matd3.episodes(lived, spec)]
     else:
-        parts = matd3.train_in_host_world(
-            world, config, recipe.training_seeds[seed], recipe.snapshot
-        )
+        parts = matd3.train_in_host_world(world, config, random_seed, recipe.snapshot)
         for _ in range(0, config.iterations, recipe.snapshot):
             learner, episodes = next(parts)
             yield learner.online.actors, episodes
@@ -211,6 +212,16 @@ def choose(task: str, folder: Path, out: Path) -> dict[str, Any]:
 def behaviour(task: str, quality: str, seed: int) -> Policy:
     """A behaviour that ships with the package."""
     return Policy.load(ASSETS / "behaviours" / f"{task}-{quality}-{seed}")
+
+
+def number(seed: int) -> int:
+    """Which of the five behaviours a dataset seed belongs to."""
+    if seed in SEEDS or seed - DEVELOPMENT in SEEDS:
+        return seed % DEVELOPMENT
+    raise InputError(
+        f"Dataset seeds are 0 to {len(SEEDS) - 1}, each with a behaviour of its own, and "
+        f"{DEVELOPMENT} to {DEVELOPMENT + len(SEEDS) - 1} for development, not {seed}."
+    )
 
 
 def record(task: str) -> dict[str, Any]:
