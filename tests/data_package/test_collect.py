@@ -64,7 +64,7 @@ def test_every_spread_expert_reaches_the_published_return():
 def test_a_replay_is_the_beginning_of_a_training_and_improves(tmp_path, monkeypatch):
     record = behaviours.record("spread")
     record["seeds"][0]["medium"] |= {"snapshot": 2, "steps": 16_000}
-    monkeypatch.setattr(behaviours, "record", lambda task: record)
+    monkeypatch.setattr(behaviours, "record", lambda task, folder=None: record)
     collect.make_dataset("spread-medium-replay", tmp_path / "d", transitions=8000)
     collect.make_dataset("spread-medium-replay", tmp_path / "e", transitions=8000)
     dataset = load_dataset(tmp_path / "d")
@@ -76,7 +76,7 @@ def test_a_replay_is_the_beginning_of_a_training_and_improves(tmp_path, monkeypa
     assert abs(last.std() - 3**-0.5) > 0.03
 
 
-def test_more_replay_than_was_lived_is_refused_and_leaves_nothing(tmp_path):
+def test_more_replay_than_experience_is_refused_and_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match="was medium"):
         collect.make_dataset("spread-medium-replay", tmp_path / "d", transitions=10**8)
     assert list(tmp_path.iterdir()) == []
@@ -101,7 +101,7 @@ def test_development_data_has_the_same_behaviour_in_other_episodes(quality, tmp_
 def test_a_development_replay_is_another_training(tmp_path, monkeypatch):
     record = behaviours.record("spread")
     record["seeds"][0]["medium"] |= {"snapshot": 2, "steps": 16_000}
-    monkeypatch.setattr(behaviours, "record", lambda task: record)
+    monkeypatch.setattr(behaviours, "record", lambda task, folder=None: record)
     for seed in (0, 100):
         path = tmp_path / f"{seed}"
         collect.make_dataset("spread-medium-replay", path, seed=seed, transitions=8000)

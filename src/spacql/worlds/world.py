@@ -39,7 +39,7 @@ class World(Protocol):
         ...
 
     def observe(self, state: Any) -> tuple[Any, ...]:
-        """One array an agent."""
+        """One array per agent."""
         ...
 
 
