@@ -44,6 +44,7 @@ class Recipe:
     settled: int = 1  # snapshots whose mean return counts for the end of training and the expert
     trials: int = 0  # likely snapshots that are compared by how steady their episodes are
     training_seeds: tuple[int, ...] = (0, 1, 2, 3, 4)  # of the five behaviours
+    factors: tuple[float, ...] = ()  # by which the medium's actions may be scaled, see `slowed`
 
 
 PARTICLE = matd3.Config(teams=((0, 1, 2),), iterations=20_000, reward_scale=0.02)
@@ -79,10 +80,12 @@ RECIPES = {
         settled=8,
         trials=10,
         training_seeds=(0, 1, 2, 3, 5),  # training 4 was caught in a gait that returns 500
+        factors=tuple(k / 100 for k in range(40, 72, 2)),
     ),
 }
 TOLERANCE = 5.0  # points of score that a medium behaviour may be off
 TRIAL_EPISODES = 40  # to tell a steady snapshot from an unsteady one
+FACTOR_EPISODES = 20  # to compare factors of a slowed expert
 
 
 def training(world: Any, recipe: Recipe, seed: int) -> Iterator[tuple[Any, list[Trajectories]]]:
@@ -180,12 +183,15 @@ def choose(task: str, folder: Path, prey: Policy | None = None) -> dict[str, Any
         choose_medium(candidates, expert, score)
         for candidates, expert in zip(trainings, experts, strict=True)
     ]
+    replays = mediums
+    if recipe.factors:
+        mediums = [
+            slowed(world, recipe, candidates.load(expert), expert, candidates.seed, score)
+            for candidates, expert in zip(trainings, experts, strict=True)
+        ]
     for candidates, expert, medium in zip(trainings, experts, mediums, strict=True):
         for quality, row in (("medium", medium), ("expert", expert)):
-            name = f"{task}-{quality}-{candidates.seed}"
-            policy = candidates.load(row)
-            policy = Policy(policy.actors, name=name, agents=policy.agents)
-            policy.save(folder / "behaviours" / name)
+            save_behaviour(candidates.load(row), row, f"{task}-{quality}-{candidates.seed}", folder)
     if task in ("tag", "world"):
         world.prey.save(folder / f"{task}-prey")
     summary = {
@@ -197,9 +203,12 @@ def choose(task: str, folder: Path, prey: Policy | None = None) -> dict[str, Any
             {
                 "expert": expert,
                 "medium": medium,
+                "replay": replay,  # ends with this snapshot
                 "curve": [[row["steps"], round(row["return"], 1)] for row in candidates.curve],
             }
-            for candidates, expert, medium in zip(trainings, experts, mediums, strict=True)
+            for candidates, expert, medium, replay in zip(
+                trainings, experts, mediums, replays, strict=True
+            )
         ],
     }
     write_json(folder / "behaviours" / f"{task}.json", summary)
@@ -234,6 +243,49 @@ def choose_medium(candidates: Candidates, expert: Row, score: Callable[[Any], An
         if off < TOLERANCE / 2 or (len(tried) >= 5 and off < TOLERANCE):
             break
     return min(tried, key=lambda row: abs(row["score"] - wanted))
+
+
+def slowed(
+    world: Any,
+    recipe: Recipe,
+    policy: Policy,
+    expert: Row,
+    seed: int,
+    score: Callable[[Any], Any],
+) -> Row:
+    """The expert with its actions scaled down, as medium behaviour: the factor whose single
+    episodes are nearest to the wanted score.
+
+    For worlds in which snapshots at the medium level are unsteady: they run in some episodes and
+    fall in others.
+    """
+
+    def off(factor: float) -> float:
+        key = jax.random.fold_in(jax.random.key(79), seed)
+        returns = rollout(world, scale(policy, factor), key, FACTOR_EPISODES).mean(axis=1)
+        return float(np.mean((score(returns) - recipe.medium) ** 2))
+
+    factor = min(recipe.factors, key=off)
+    found = _measure(world, scale(policy, factor), 20 + seed, recipe.final_episodes)
+    return {**expert, **found, "score": score(found["return"]), "factor": factor}
+
+
+def scale(policy: Policy, factor: float) -> Policy:
+    """The policy with its actions scaled about the middle of their bounds; its noise stays."""
+
+    def slow(actor: Any) -> Any:
+        middle = [(low + high) / 2 for low, high in zip(actor.low, actor.high, strict=True)]
+        low = tuple(m + factor * (x - m) for m, x in zip(middle, actor.low, strict=True))
+        high = tuple(m + factor * (x - m) for m, x in zip(middle, actor.high, strict=True))
+        return replace(actor, low=low, high=high, noise=actor.noise / factor)
+
+    return Policy(tuple(map(slow, policy.actors)), name=policy.name, agents=policy.agents)
+
+
+def save_behaviour(policy: Policy, row: Row, name: str, folder: Path) -> None:
+    policy = scale(policy, row["factor"]) if "factor" in row else policy
+    policy = Policy(policy.actors, name=name, agents=policy.agents)
+    policy.save(folder / "behaviours" / name)
 
 
 def expert_order(curve: list[Row], recipe: Recipe) -> list[Row]:

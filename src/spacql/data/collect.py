@@ -140,7 +140,7 @@ def _replay(
 ) -> Iterator[Trajectories]:
     """The behaviour's experience until it was medium, cut to the number of episodes asked for."""
     recipe, behaviour = behaviours.RECIPES[task], behaviours.number(seed)
-    snapshots = record["seeds"][behaviour]["medium"]["snapshot"]
+    snapshots = record["seeds"][behaviour]["replay"]["snapshot"]
     available = _experience(world, behaviour, record)
     kept = np.arange(episodes)
     if task in THINNED:
@@ -159,7 +159,7 @@ def _replay(
 
 def _experience(world: Any, behaviour: int, record: Any) -> int:
     """Episodes of the behaviour's training until it was medium."""
-    episodes = record["seeds"][behaviour]["medium"]["steps"] // world.spec.horizon
+    episodes = record["seeds"][behaviour]["replay"]["steps"] // world.spec.horizon
     # In a host world the next step closes an episode, and none follows the last snapshot.
     return episodes if is_jax(world) else episodes - 1
 
@@ -187,6 +187,6 @@ def _describe(task: str, quality: str, behaviour: int, record: Any) -> dict[str,
         return {"policy": "uniform"}
     noise = behaviours.RECIPES[task].config.noise
     if quality == "medium-replay":
-        steps = record["seeds"][behaviour]["medium"]["steps"]
+        steps = record["seeds"][behaviour]["replay"]["steps"]
         return {"policy": f"MATD3 in training, its first {steps} steps", "noise": noise}
     return {"policy": f"{task}-{quality}-{behaviour}", "noise": noise}
