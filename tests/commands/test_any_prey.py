@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.data_package.test_torch_prey import FakeTensor, FakeTorch, state_dict
 
+from data_package.test_torch_prey import FakeTensor, FakeTorch, state_dict
 from spacql.cli import main
 from spacql.data import behaviours, load_dataset
 from spacql.policies import Policy
