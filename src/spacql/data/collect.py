@@ -10,7 +10,7 @@ import numpy as np
 
 from spacql.data import behaviours
 from spacql.data.storage import DatasetWriter
-from spacql.errors import InputError
+from spacql.errors import InputError, suggestion
 from spacql.files import read_json
 from spacql.policies import Policy, uniform
 from spacql.progress import Advance, progress
@@ -32,9 +32,9 @@ def parse(name: str) -> tuple[str, str]:
     """A dataset's task and quality."""
     if name not in NAMES:
         raise InputError(
-            f"There is no dataset {name!r}. Names are TASK-QUALITY with TASK one of "
-            f"{', '.join(TASKS)} and QUALITY one of {', '.join(QUALITIES)}; for example "
-            "spread-random."
+            f"There is no dataset {name!r}.{suggestion(name, NAMES)} Names are TASK-QUALITY "
+            f"with TASK one of {', '.join(TASKS)} and QUALITY one of "
+            f"{', '.join(QUALITIES)}; for example spread-random."
         )
     task, _, quality = name.partition("-")
     return task, quality

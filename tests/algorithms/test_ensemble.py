@@ -5,8 +5,8 @@ import pytest
 from algorithms_toy import plain
 from algorithms_toy import q as q_by_hand
 
-from spacql.algorithms import critics as critics_module
-from spacql.algorithms.critics import (
+from spacql.algorithms import ensemble
+from spacql.algorithms.ensemble import (
     ensemble_gradient,
     ensemble_q,
     first_layer,
@@ -66,7 +66,7 @@ def test_gradient_in_groups_equals_the_gradient_of_the_whole(inputs, monkeypatch
     def whole(critic):
         return loss(critic, first_layer(critic, s, a), y)
 
-    monkeypatch.setattr(critics_module, "loops", lambda: loops)
+    monkeypatch.setattr(ensemble, "loops", lambda: loops)
     found, metrics = jax.jit(lambda c: ensemble_gradient(loss, c, s, a, in_groups(y, 4)))(critics)
     expected, expected_metrics = jax.jit(jax.vmap(jax.grad(whole, has_aux=True)))(critics)
     for left, right in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
