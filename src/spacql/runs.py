@@ -24,6 +24,7 @@ from spacql.errors import Diverged, InputError, MissingExtra
 from spacql.files import read_json, write_json
 
 if TYPE_CHECKING:
+    from spacql.algorithms.config import Training
     from spacql.data import Dataset
     from spacql.policies import Policy
     from spacql.training.loop import Progress
@@ -94,7 +95,7 @@ def slug(name: str) -> str:
 
 def describe(
     algorithm: str,
-    config: Any,
+    config: "Training",
     dataset: "Dataset",
     seed: int,
     *,
@@ -205,8 +206,8 @@ def run_folder(
     from spacql.training.loop import Schedule, fit
 
     described = read_json(folder / "run.json")
-    algorithm = find(algorithm or described["algorithm"])
-    config = config_from(algorithm, described["config"])
+    module = find(algorithm or described["algorithm"])
+    config = config_from(module, described["config"])
     if finished(folder):
         return Run(folder, Policy.load(folder), read_json(folder / "result.json"))
     started = time.monotonic()
@@ -220,7 +221,7 @@ def run_folder(
 
     try:
         policy = fit(
-            algorithm,
+            module,
             config,
             dataset,
             seed,
