@@ -127,7 +127,7 @@ def policies(state: State, t: Transitions) -> tuple[Array, Array]:
 
 def improve_actors(state: S, t: Transitions, config: Conservative) -> tuple[S, Metrics]:
     """Each actor climbs the first critic at (s, pi_i(o_i), a_-i), the others as logged."""
-    values_of = own_values(state, t)
+    values_of = own_values(state, t.s, t.a)
 
     def loss(networks: Networks) -> Any:
         pi = act(state.spec, networks, t.observations)

@@ -184,7 +184,7 @@ def improve_actor(
     pi = act(agent.spec, agent.actors.online, t.observations)  # (B, 1, d)
     values = lambda x: ensemble_q(first, t.s, x[:, :, None])[0]  # noqa: E731
     best = search(key, values, unit, pi[:, 0], config)[:, None]
-    values_of = own_values(agent, t)
+    values_of = own_values(agent, t.s, t.a)
 
     def loss(networks: Networks) -> Any:
         pi = act(agent.spec, networks, t.observations)

@@ -71,7 +71,7 @@ def improve_actors(state: State, t: Transitions, config: Config) -> tuple[State,
 
     lambda_i = q_weight / mean |Q|: a constant to the gradient.
     """
-    values_of = own_values(state, t)
+    values_of = own_values(state, t.s, t.a)
 
     def loss(networks: Networks) -> Any:
         pi = act(state.spec, networks, t.observations)
