@@ -65,7 +65,8 @@ def train(
 
     Example: spacql.train("spacql", "spread-random", rounds=300).score
     """
-    from spacql.algorithms.settings import configure, name_of
+    from spacql.algorithms.registry import name_of
+    from spacql.algorithms.settings import configure
     from spacql.data import Dataset
     from spacql.data.cache import resolve
 

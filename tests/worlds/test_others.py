@@ -74,7 +74,7 @@ def test_a_world_of_another_package_is_made_by_its_name(package) -> None:
             "half",
             r"'half' \(corridor_world:half\) is no World: it lacks spec, reset",
         ),
-        ("gone", "'gone'.* cannot be loaded: .*Gone"),
+        ("gone", "'gone'.* cannot be made: .*Gone"),
         ("alley", "'alley'.* says that its task is 'corridor'"),
     ],
 )

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from spacql.algorithms.config import Training
-from spacql.algorithms.registry import find
+from spacql.algorithms.registry import find, name_of
 from spacql.data.collect import QUALITIES
 from spacql.errors import InputError, suggestion
 
@@ -132,13 +132,6 @@ def configure(
             f"The settings of {name} on {dataset} name {sorted(unknown)[0]!r}, which it lacks."
         )
     return check(replace(defaults, **(values | given)))
-
-
-def name_of(algorithm: str | ModuleType) -> str:
-    """The name that a run has on disk: a module's `NAME`, or the last part of its own name."""
-    if isinstance(algorithm, str):
-        return algorithm
-    return getattr(algorithm, "NAME", algorithm.__name__.rpartition(".")[2].replace("_", "-"))
 
 
 def config_from(algorithm: str | ModuleType, stored: Mapping[str, Any]) -> Training:

@@ -52,10 +52,10 @@ def main(args: list[str]) -> int:
 
 def algorithm_name(args: list[str], usage: str) -> tuple[str | None, list[str]]:
     """The first argument, or None after help was asked for and given."""
-    from spacql.algorithms.registry import MODULES, find
+    from spacql.algorithms.registry import find, names
 
     if not args or args[0] in ("-h", "--help"):
-        print(usage.format(names=", ".join(MODULES)))
+        print(usage.format(names=", ".join(names())))
         return None, []
     find(args[0])  # refuses an unknown one
     return args[0], args[1:]
