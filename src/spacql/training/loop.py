@@ -40,7 +40,7 @@ class Progress(NamedTuple):
 
     round: int
     rounds: int
-    rounds_per_second: float
+    rounds_per_second: float  # 0 while it is not known
     score: float | None  # the latest
 
 
@@ -74,7 +74,7 @@ def fit(
     run_chunk = compiled_chunk(algorithm, config)
     key = jax.random.key(seed, impl="rbg")  # compiles in half the time of the default generator
     saved = done or None
-    score, started, began_at = None, time.monotonic(), done
+    score, compiled_at, began_at = None, 0.0, done
     batches = gather(dataset, rows, seed, done, chunk, config)
     try:
         while done < config.rounds:
@@ -95,7 +95,10 @@ def fit(
                 checkpoints.save(done, state)
                 algorithm.policy(state).save(folder / "policy")
                 saved = done
-            speed = (done - began_at) / (time.monotonic() - started)
+            now = time.monotonic()
+            if not compiled_at:  # the first chunk is mostly compiling, and says nothing of speed
+                compiled_at, began_at = now, done
+            speed = (done - began_at) / max(now - compiled_at, 1e-9)
             report(Progress(done, config.rounds, speed, score))
     finally:
         metrics_file.close()
