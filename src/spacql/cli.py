@@ -23,6 +23,8 @@ COMMANDS = {
     "data export": "spacql.commands.data:data_export",
     "data fetch": "spacql.commands.data:data_fetch",
     "data prey": "spacql.commands.data:data_prey",
+    "data prey-report": "spacql.commands.make:data_prey_report",
+    "data train-prey": "spacql.commands.make:data_train_prey",
     "data behaviours": "spacql.commands.make:data_behaviours",
     "data table": "spacql.commands.table:data_table",
     "data curves": "spacql.commands.table:data_curves",

@@ -3,6 +3,7 @@
 RUN/seed-0/run.json        algorithm, full configuration, dataset identity, versions
           metrics.jsonl    one object per round; evaluated rounds have "score" and "return"
           policy.json, policy.safetensors
+          prey.json, prey.safetensors   in tag and world: the prey of the data
           result.json      the final evaluation with every episode's return; seconds
           diverged.json    instead of a result: when the numbers were no longer finite
           checkpoints/     the newest few training states
@@ -212,6 +213,8 @@ def run_folder(
     if finished(folder):
         return Run(folder, Policy.load(folder), read_json(folder / "result.json"))
     started = time.monotonic()
+    if dataset.prey is not None:
+        dataset.prey.save(folder / "prey")
     plan, seed = described["evaluation"], described["seed"]
     score, note = scorer(described["spec"]["task"], dataset)
     key = jax.random.key(seed + 1_000_003)  # apart from the keys of training
@@ -260,14 +263,9 @@ def scorer(
     from spacql.worlds import make
 
     try:
-        world = make(task)
+        world = make(task) if dataset is None else world_of(dataset.spec.to_json(), dataset.prey)
     except (InputError, MissingExtra) as error:
         return lambda *_: {}, f"Not evaluated: {error}"
-    if dataset is not None and dataset.spec.prey != world.spec.prey:
-        return (
-            lambda *_: {},
-            f"Not evaluated: the data was made against the prey {dataset.spec.prey!r}.",
-        )
     stored = dataset.info.get("reference") if dataset is not None else None
     reference = Reference.from_json(stored) if stored else None
 
@@ -276,3 +274,17 @@ def scorer(
         return found.to_json()
 
     return score, ""
+
+
+def world_of(spec: dict[str, Any], prey: "Policy | None") -> Any:
+    """The world that data is from, with the prey that the data carries."""
+    from spacql.worlds import make
+
+    world = make(spec["task"], prey=prey or "default")
+    if world.spec.prey != spec["prey"]:
+        made = f"against the prey {spec['prey']!r}" if spec["prey"] else "against an unknown prey"
+        raise InputError(
+            f"the data was made {made}, which it does not carry. "
+            "Data made or imported with --prey does."
+        )
+    return world

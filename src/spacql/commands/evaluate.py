@@ -37,7 +37,7 @@ def evaluate(
     from spacql.files import read_json
     from spacql.policies import Policy
     from spacql.reference import Reference
-    from spacql.worlds import make
+    from spacql.runs import world_of
 
     folders = [run] if (run / "run.json").exists() else sorted(run.glob("seed-*"))
     folders = [folder for folder in folders if (folder / "policy.json").exists()]
@@ -48,7 +48,8 @@ def evaluate(
     for folder in folders:
         described = read_json(folder / "run.json")
         task, stored = described["spec"]["task"], described["dataset"]["reference"]
-        world = make(task)
+        prey = Policy.load(folder / "prey") if (folder / "prey.json").exists() else None
+        world = world_of(described["spec"], prey)
         found = measure(
             Policy.load(folder),
             world,
