@@ -17,7 +17,9 @@ document.addEventListener("pointerover", event => {
 document.addEventListener("pointerout", event => {
   if (event.target.closest("[data-tip]")) hideTip();
 });
-addEventListener("scroll", hideTip, { passive: true });
+// Values that the keyboard asked for stay while the page moves to them.
+addEventListener("scroll", () => document.activeElement.matches(".frame") || hideTip(),
+  { passive: true });
 
 // Tables: a click on a column's name sorts by it, a second one the other way round.
 for (const button of document.querySelectorAll("table.sortable th button")) {
@@ -114,6 +116,7 @@ for (const player of document.querySelectorAll(".player")) {
     const unit = size / (2 * extent), X = x => (x + extent) * unit, Y = y => (extent - y) * unit;
     const disc = (x, y, r) => { pen.beginPath(); pen.arc(X(x), Y(y), r, 0, 7); };
     const text = colour("--text"), soft = colour("--soft");
+    pen.lineCap = "round";
     pen.lineWidth = 1; pen.strokeStyle = soft; pen.setLineDash([4, 5]);
     pen.strokeRect(X(-start), Y(start), 2 * start * unit, 2 * start * unit);
     pen.setLineDash([]);
@@ -149,7 +152,7 @@ for (const player of document.querySelectorAll(".player")) {
       pen.lineWidth = 3;
       if (mark.look === "landmark") {
         for (const [ink, width] of [[colour("--ground"), 7], [text, 3.5]]) {
-          pen.strokeStyle = ink; pen.lineWidth = width; pen.lineCap = "round";
+          pen.strokeStyle = ink; pen.lineWidth = width;
           pen.beginPath();
           for (const s of [1, -1]) {
             pen.moveTo(X(x) - 6, Y(y) - 6 * s); pen.lineTo(X(x) + 6, Y(y) + 6 * s);
