@@ -163,7 +163,4 @@ def compared(first: Team, second: Team) -> tuple[Statistics | None, list[tuple[i
     scores = {run.seed: run.score for run in second.scored}
     pairs = [(run.seed, float(run.score or 0) - float(scores[run.seed] or 0)) for run in mine]
     theirs = [run for run in second.scored if run.seed in dict(pairs)]
-    if len({value for _, value in pairs}) < 2:  # nothing varies: there is no interval
-        mean = pairs[0][1] if pairs else 0.0
-        return (Statistics(len(pairs), mean, 0.0, mean, None, None) if pairs else None), pairs
     return difference(mine, theirs), pairs  # type: ignore[arg-type]
