@@ -41,7 +41,7 @@ test-all: lint
 	$(BIN)/pytest -m ''
 
 docs: .venv/.installed-dev
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html"
 
 clean:
