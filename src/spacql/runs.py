@@ -69,7 +69,8 @@ def train(
     config = configure(algorithm, dataset, hyperparameters)
     name = dataset.info.get("name", dataset.spec.task)
     folder = Path(out) if out else Path("runs") / f"{algorithm}-{name}" / f"seed-{seed}"
-    described = describe(algorithm, config, dataset, seed, episodes=episodes)
+    place = "" if isinstance(data, Dataset) else str(data)
+    described = describe(algorithm, config, dataset, seed, data=place, episodes=episodes)
     open_folder(folder, described, resume)
     return run_folder(folder, dataset, report)
 

@@ -183,6 +183,29 @@ def cloning(store: Store) -> Claim:
     return Claim(5, claim, verdict, text, "spacql reproduce scores --stored")
 
 
+def brief(store: Store) -> str:
+    """The verdicts on the paper's claims in a sentence, and what a training takes."""
+    found = [one for one in claims(store) if not one.claim.startswith("Ours")]
+    names = {HELD: "held", PART: "held in part", UNSEEN: "not seen"}
+    counts = {word: sum(one.verdict == verdict for one in found) for verdict, word in names.items()}
+    said = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    plan = make_plan("table2")
+    runs = [run for _, m, c in plan.cells() for run in plan.stored(store, m, c)]
+    seconds = [r.seconds for r in runs if (r.dataset, r.algorithm) == ("spread-random", "spacql")]
+    hours = sum(run.seconds for run in runs) / 3600
+    lines = [
+        f"- **The paper's claims are tried, not repeated.** Of {len(found)} claims on our data: "
+        f"{said}. `spacql reproduce claims`"
+    ]
+    if seconds:
+        lines.append(
+            f"- **Minutes, not days.** A training of SPaCQL on spread-random took "
+            f"{np.median(seconds):.0f} seconds of one core, and all {len(runs)} trainings of the "
+            f"figure took {hours:.0f} hours. `spacql report results --out results.html`"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def markdown(store: Store) -> str:
     """A table of verdicts, then what they rest on."""
     found = claims(store)
