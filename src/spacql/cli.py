@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from spacql.errors import SpacqlError
+from spacql.interrupts import ended_cleanly
 from spacql.threads import one_thread
 
 # Words on the command line: module and function.
@@ -55,22 +56,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     function = _function(name)
     rest = words[len(name.split()) :]
     try:
-        if [*inspect.signature(function).parameters] == ["args"]:  # reads its own arguments
-            result = function(rest)
-        else:
-            import tyro
-
-            result = tyro.cli(function, prog=f"spacql {name}", args=rest)
+        with ended_cleanly():
+            result = _call(function, name, rest)
     except SpacqlError as error:
         print(f"spacql: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("spacql: interrupted.", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:  # the reader of our output, such as head, has gone
         sys.stderr.close()
         sys.exit(0)
     sys.exit(result or 0)
+
+
+def _call(function: Callable[..., int | None], name: str, arguments: list[str]) -> int | None:
+    if [*inspect.signature(function).parameters] == ["args"]:  # reads its own arguments
+        return function(arguments)
+    import tyro
+
+    return tyro.cli(function, prog=f"spacql {name}", args=arguments)
 
 
 def _function(name: str) -> Callable[..., int | None]:
