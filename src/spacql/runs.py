@@ -75,7 +75,8 @@ def train(
     config = configure(algorithm, dataset_name(dataset), hyperparameters)
     label = name_of(algorithm)
     folder = Path(out) if out else default_folder(label, dataset_name(dataset)) / f"seed-{seed}"
-    described = describe(label, config, dataset, seed, episodes=episodes)
+    place = "" if isinstance(data, Dataset) else str(data)
+    described = describe(label, config, dataset, seed, data=place, episodes=episodes)
     with locked(folder):
         open_folder(folder, described, resume)
         return run_folder(folder, dataset, report, algorithm)
