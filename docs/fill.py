@@ -18,7 +18,7 @@ from pathlib import Path
 
 from spacql.commands.reproduce import PICTURES
 from spacql.experiments import claims, figures, sweeps, tables
-from spacql.experiments.plans import make_plan
+from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
 
 ROOT = Path(__file__).parent.parent

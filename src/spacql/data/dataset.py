@@ -19,6 +19,7 @@ from spacql.spec import Spec
 
 if TYPE_CHECKING:
     from spacql.data import build
+    from spacql.policies import Policy
 
 CHUNK = 1 << 13  # rows at a time wherever a whole dataset is read: small enough for the cache
 
@@ -82,6 +83,7 @@ class Dataset:
     terminated: np.ndarray  # (episodes,) bool: the task ended, not the time
     final_action_known: np.ndarray  # (episodes,) bool: the final row's action is the behaviour's
     info: dict[str, Any] = field(default_factory=dict)  # name, seed, provenance, scores, ...
+    prey: "Policy | None" = None  # the one inside the world that the data is from, if any
 
     def __post_init__(self) -> None:
         rows, n, spec = self.n_rows, self.spec.n_agents, self.spec

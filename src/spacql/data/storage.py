@@ -8,6 +8,7 @@ import hashlib
 import json
 import platform
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -16,14 +17,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from spacql.data.dataset import Dataset, Statistics, identity, row_chunks
-from spacql.errors import DataError, InputError
+from spacql.errors import DataError, InputError, SpacqlError
 from spacql.files import new_folder, read_json, sha256, write_json
 from spacql.spec import Spec
 
 if TYPE_CHECKING:
+    from spacql.policies import Policy
     from spacql.worlds.rollout import Trajectories
 
 FORMAT = 1
+PREY = ("prey.json", "prey.safetensors")  # the prey that the data was made against, if any
 
 
 class DatasetWriter:
@@ -36,8 +39,14 @@ class DatasetWriter:
     ```
     """
 
-    def __init__(self, path: Path | str, spec: Spec, info: dict[str, Any] | None = None):
-        self.path, self.spec = Path(path), spec
+    def __init__(
+        self,
+        path: Path | str,
+        spec: Spec,
+        info: dict[str, Any] | None = None,
+        prey: "Policy | None" = None,
+    ):
+        self.path, self.spec, self.prey = Path(path), spec, prey
         self.info = {"versions": versions(), **(info or {})}
         self.transitions = 0
         self._stack = ExitStack()
@@ -129,6 +138,10 @@ class DatasetWriter:
         dataset = _dataset(self._folder, self.spec, self.info)
         files = {f"{name}.npy": self._folder / f"{name}.npy" for name, _ in dataset.arrays()}
         hashes = {name: sha256(path) for name, path in files.items()}
+        sealed = {name: (files[name], digest) for name, digest in hashes.items()}
+        if self.prey is not None:
+            self.prey.save(self._folder / "prey")
+            sealed |= {name: (self._folder / name, sha256(self._folder / name)) for name in PREY}
         described = {
             "format": FORMAT,
             "spec": self.spec.to_json(),
@@ -138,8 +151,8 @@ class DatasetWriter:
             "info": self.info,
             "statistics": _statistics_to_json(dataset.statistics()),
             "files": {
-                name: {"sha256": hashes[name], "bytes": path.stat().st_size}
-                for name, path in files.items()
+                name: {"sha256": digest, "bytes": path.stat().st_size}
+                for name, (path, digest) in sealed.items()
             },
             "identity": identity(hashes),
         }
@@ -171,7 +184,7 @@ class _Column:
 
 def save_dataset(dataset: Dataset, path: Path | str) -> None:
     """Write a dataset to a new folder. Equal datasets give equal bytes."""
-    with DatasetWriter(path, dataset.spec, dataset.info) as writer:
+    with DatasetWriter(path, dataset.spec, dataset.info, dataset.prey) as writer:
         writer.extend(dataset)
 
 
@@ -204,8 +217,10 @@ def load_dataset(path: Path | str, verify: bool = False) -> Dataset:
         if verify and sha256(file) != digest:
             raise DataError(f"{file} is damaged: its SHA-256 is not the one in dataset.json.")
     try:
-        dataset = _dataset(path, spec, info)
-    except DataError as error:
+        dataset = replace(
+            _dataset(path, spec, info), prey=_prey(path) if PREY[0] in files else None
+        )
+    except SpacqlError as error:
         raise DataError(f"{path} is damaged: {error}") from error
     # cached_property reads the instance's dictionary: what the file knows is not computed again.
     dataset.__dict__.update(_statistics=statistics, identity=known_identity)
@@ -239,6 +254,12 @@ def _dataset(folder: Path, spec: Spec, info: dict[str, Any]) -> Dataset:
         final_action_known=array("final_action_known", mmap=False),
         info=info,
     )
+
+
+def _prey(folder: Path) -> "Policy":
+    from spacql.policies import Policy  # imports JAX, which a dataset without prey does not need
+
+    return Policy.load(folder / "prey")
 
 
 def _seal(described: dict[str, Any]) -> str:

@@ -7,7 +7,8 @@ import numpy as np
 
 from spacql.errors import InputError
 from spacql.experiments import figures
-from spacql.experiments.plans import Plan, make_plan
+from spacql.experiments.paper import make_plan
+from spacql.experiments.plans import Plan
 from spacql.experiments.store import Store
 from spacql.experiments.tables import Cell, grid
 
