@@ -32,6 +32,7 @@ COMMANDS = {
     "tune": "spacql.commands.tune:main",
     "runs": "spacql.commands.runs:runs",
     "evaluate": "spacql.commands.evaluate:evaluate",
+    "roles": "spacql.commands.roles:roles",
     "reproduce": "spacql.commands.reproduce:reproduce",
     "results add": "spacql.commands.results:results_add",
     "results list": "spacql.commands.results:results_list",
@@ -39,6 +40,7 @@ COMMANDS = {
     "report": "spacql.commands.report:report",
     "theory": "spacql.commands.theory:theory",
     "bench worlds": "spacql.commands.bench:bench_worlds",
+    "bench data": "spacql.commands.bench_data:bench_data",
     "bench update": "spacql.commands.bench_update:bench_update",
 }
 EPILOGUE = """

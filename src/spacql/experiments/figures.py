@@ -11,6 +11,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from spacql.algorithms.config import Conservative
 from spacql.errors import InputError
 from spacql.experiments.dots import gaps, scores
 from spacql.experiments.plans import Plan
@@ -211,7 +212,7 @@ def _nothing(axis: Axes) -> None:
 
 def _training(plan: Plan) -> str:
     configs = [plan.cell(method, column)[0].config for _, method, column in plan.cells()]
-    penalties = ", ".join(sorted({config.penalty for config in configs}))
+    penalties = ", ".join(sorted({c.penalty for c in configs if isinstance(c, Conservative)}))
     return f"{rounds(plan)} Penalty: {penalties}."
 
 

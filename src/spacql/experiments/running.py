@@ -63,7 +63,8 @@ def execute(
         def report(run: PlannedRun, event: Event) -> None:
             if event.kind == "progress":
                 lines.show(label(run), event.round / max(1, event.rounds), _text(event))
-                total.show(lines, run.place, event.round / max(1, event.rounds), len(outcomes))
+                if event.round:
+                    total.show(lines, run.place, event.round / max(1, event.rounds), len(outcomes))
                 return
             record = event.record
             error = event.error if record is None else str(record.get("diverged", ""))

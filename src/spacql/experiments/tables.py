@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from spacql.algorithms.config import Training
 from spacql.algorithms.settings import usual_rounds
 from spacql.evaluation.statistics import bootstrap_interval, interquartile_mean
 from spacql.experiments.paper import published
@@ -56,7 +57,7 @@ class Statistics:
 class Cell:
     method: Method
     column: Column
-    config: Any  # the algorithm's Config
+    config: Training
     statistics: Statistics | None  # None while no run is finished
     diverged: int  # trainings that broke down, and are not in the statistics
     best: bool  # of its column, or not to be told apart from the best
