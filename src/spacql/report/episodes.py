@@ -56,7 +56,7 @@ def moving(team: Team) -> dict[str, Any] | None:
         "name": f"{team.label} on {team.dataset}, seed {run.seed}",
         "task": world.spec.task,
         "start": float(world.extent),
-        "extent": max(1.1 * float(world.extent), float(furthest) + 0.1),
+        "extent": max(1.1 * float(world.extent), float(furthest) + max(sizes)),
         "agents": [
             {"size": size, "prey": chased and k == len(sizes) - 1} for k, size in enumerate(sizes)
         ],
