@@ -31,7 +31,7 @@ def write_run(
     folder.mkdir(parents=True)
     known = algorithm in ("spacql", "cfcql", "icql-qs", "bc")
     config = asdict(configure(algorithm, dataset, {"rounds": rounds})) if known else {"rounds": 40}
-    world = make("spread")
+    world = make(task if task in ("tag", "world") else "spread")
     spec = world.spec.to_json() | {"task": task}
     run = {
         "format": 1,
