@@ -177,7 +177,7 @@ def changed(field, agent, row, value, **more):
         ({**flat(), "timeouts": np.zeros(10)}, r"no complete episode"),
         ({**flat(), "rewards": {"a": np.zeros(10)}}, r"rewards has no entry for agent 'b'"),
         ({**flat(), "rewards": np.zeros((10, 3))}, r"rewards has 3 agents; there are 2"),
-        ({**flat(), "rewards": "many"}, r"rewards has shape \(\)"),
+        ({**flat(), "rewards": "many"}, r"rewards holds <U4, not numbers"),
         ({**flat(), "observations": np.zeros((10, 5))}, r"observations has shape \(10, 5\)"),
         ({**flat(), "observations": [np.zeros((10, 5))]}, r"only one agent \(agent_0\)"),
         (

@@ -60,8 +60,8 @@ def from_arrays(
     names = checks.agent_names(observations, agents)
     logged = _read(names, observations, actions, rewards, team_reward, states)
     rows = len(logged.observations[0])
-    terminal = _flags("terminals", terminals, rows)
-    end = terminal | _flags("timeouts", timeouts, rows)
+    terminal = checks.flags("terminals", terminals, rows)
+    end = terminal | checks.flags("timeouts", timeouts, rows)
     if not end.any():
         raise DataError(
             "There is no complete episode: neither terminals nor timeouts is true in any row. "
@@ -113,16 +113,20 @@ def from_episodes(
 
     The other arguments are those of `from_arrays`.
     """
+    episodes = checks.sequence("episodes", episodes)
     if not episodes:
         raise DataError("There is no complete episode: the list is empty.")
     names: tuple[str, ...] = ()
     logs: list[Logged] = []
     finals: list[Logged] = []
+    ended: list[bool] = []
     for number, episode in enumerate(episodes):
         try:
             _check_keys(episode)
             names = names or checks.agent_names(episode["observations"], agents)
             log, final = _read_episode(episode, names)
+            flag = checks.array_of("terminated", episode.get("terminated", False))
+            ended.append(bool(checks.flags("terminated", flag.reshape(-1), 1)[0]))
         except DataError as error:
             raise DataError(f"Episode {number}: {error}") from error
         logs.append(log)
@@ -136,7 +140,7 @@ def from_episodes(
         None if final.states is None else [final.states],
         names,
         Rows(last, episodes=True),
-        np.array([bool(episode.get("terminated", False)) for episode in episodes]),
+        np.array(ended),
         Options(action_low, action_high, bounds, task, horizon, info),
     )
 
@@ -239,17 +243,6 @@ def _join(logs: Sequence[Logged]) -> Logged:
         if logs[0].states is None
         else np.concatenate([log.states for log in logs if log.states is not None]),
     )
-
-
-def _flags(field: str, value: Any, rows: int) -> np.ndarray:
-    if value is None:
-        return np.zeros(rows, bool)
-    array = np.asarray(value)
-    if array.shape != (rows,):
-        raise DataError(
-            f"{field} has shape {array.shape}; expected ({rows},), one flag a row for the team."
-        )
-    return array.astype(bool)
 
 
 def _final_rows(

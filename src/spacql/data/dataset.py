@@ -12,9 +12,11 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
+import msgspec
 import numpy as np
 
 from spacql.errors import DataError
+from spacql.files import as_json, as_record
 from spacql.spec import Spec
 
 if TYPE_CHECKING:
@@ -53,6 +55,27 @@ class Statistics(NamedTuple):
     team_reward_std: float
 
 
+class Reference(msgspec.Struct, frozen=True):
+    """The returns that count as a score of 0 and of 100."""
+
+    random: float
+    expert: float
+    source: str = ""  # where the values are from
+    prey: str = ""  # the frozen prey they were measured against, where there is one
+
+    def __post_init__(self) -> None:
+        if self.random == self.expert:
+            raise ValueError("the returns of random and expert are the same, so give no scale")
+
+
+class Info(msgspec.Struct, frozen=True):
+    """What is relied on of a dataset's `info`; the rest is free."""
+
+    name: str = ""
+    seed: int | None = None
+    reference: Reference | None = None
+
+
 class _FromBuild:
     """A function of `spacql.data.build`, which imports this module and so comes later."""
 
@@ -86,6 +109,8 @@ class Dataset:
     prey: "Policy | None" = None  # the one inside the world that the data is from, if any
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "info", as_json(self.info, "info", DataError))
+        as_record(self.info, Info, "info", DataError)
         rows, n, spec = self.n_rows, self.spec.n_agents, self.spec
         expected: dict[str, tuple[int, ...]] = {
             "joint_observations": (rows, sum(spec.observation_sizes)),
@@ -104,8 +129,9 @@ class Dataset:
                 raise DataError(f"{name} has shape {found}; expected {shape}.")
         if len(self.starts) < 2:
             raise DataError("The dataset has no complete episode.")
-        lengths = np.diff(self.starts)
-        if self.starts[0] != 0 or self.starts[-1] != rows or lengths.min() < 2:
+        outside = self.starts.min() < 0 or self.starts.max() > rows  # else differences overflow
+        first, last = self.starts[0], self.starts[-1]
+        if outside or first != 0 or last != rows or np.diff(self.starts).min() < 2:
             raise DataError(
                 "starts must begin with 0, end with the number of rows, and leave at least one "
                 "transition and a final row to every episode."
@@ -125,6 +151,14 @@ class Dataset:
     else:
         from_arrays = _FromBuild()
         from_episodes = _FromBuild()
+
+    def check_finite(self) -> None:
+        """Refuse NaN and infinity, wherever they are. Reads everything."""
+        for name, array in self.arrays():
+            for chunk in row_chunks(len(array)):
+                if not (finite := np.isfinite(array[chunk])).all():
+                    row = chunk.start + int(np.argwhere(~finite)[0][0])
+                    raise DataError(f"{name} hold NaN or infinity at row {row}.")
 
     @property
     def n_rows(self) -> int:

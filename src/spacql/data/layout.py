@@ -45,6 +45,11 @@ def build(
 ) -> Dataset:
     """Check the values and give every episode its final row."""
 
+    if not isinstance(options.task, str) or not options.task:
+        raise DataError("task must be the name of a world, or a word such as 'custom'.")
+    if not isinstance(options.info, Mapping | None):
+        raise DataError("info must be a mapping.")
+
     def checked(field: str, parts: Sequence[np.ndarray], final: Any) -> list[np.ndarray]:
         """Final rows stand behind all others here."""
         whole = (
@@ -98,7 +103,9 @@ def build(
             observation_sizes=tuple(x.shape[1] for x in observations),
             action_low=low,
             action_high=high,
-            horizon=int(lengths.max()) if options.horizon is None else options.horizon,
+            horizon=int(lengths.max())
+            if options.horizon is None
+            else checks.whole_number("horizon", options.horizon),
             state_size=0 if states is None else states.shape[1],
         ),
         joint_observations=laid(np.concatenate(observations, axis=1)),

@@ -23,7 +23,13 @@ from spacql.data import Batch, Dataset
 from spacql.errors import InputError
 from spacql.policies import Policy
 from spacql.training.checkpoints import Checkpoints
-from spacql.training.metrics import Loggers, MetricsFile, refuse_non_finite, rows_of
+from spacql.training.metrics import (
+    Loggers,
+    MetricsFile,
+    read_metrics,
+    refuse_non_finite,
+    rows_of,
+)
 
 CHUNK = 10  # most rounds in one compiled call
 
@@ -66,7 +72,8 @@ def fit(
                            statistics=dataset.statistics()))  # fmt: skip
     state = init(jax.random.key(seed))
     checkpoints = Checkpoints(folder / "checkpoints")
-    done = checkpoints.latest() or 0
+    # What the metrics lack, too, is done again: to the same bits.
+    done = checkpoints.latest(at_most=len(read_metrics(folder / "metrics.jsonl"))) or 0
     if done:
         state = checkpoints.restore(done, state)
     metrics_file = MetricsFile(folder / "metrics.jsonl", after=done)
