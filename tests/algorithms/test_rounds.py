@@ -30,6 +30,7 @@ METRICS = {
     "iql": {"td_error", "q_data", "advantage", "weight", "clone_error", "actor_gradient"},
     "td3bc": {"td_error", "q_data", "q_policy", "clone_error", "actor_gradient"},
     "bc": {"clone_error", "actor_gradient"},
+    "aspac": CONSERVATIVE | {"anchor_distance", "behaviour_loss"},
 }
 # name of the record: algorithm, and what differs from SMALL
 CASES = {
@@ -44,6 +45,7 @@ CASES = {
     "iql": ("iql", {}),
     "td3bc": ("td3bc", {}),
     "bc": ("bc", {}),
+    "aspac": ("aspac", {"penalty_every": 2}),
 }
 
 

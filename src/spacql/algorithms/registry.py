@@ -33,6 +33,7 @@ MODULES = {
     "iql": "spacql.algorithms.iql",
     "td3bc": "spacql.algorithms.td3bc",
     "bc": "spacql.algorithms.bc",
+    "aspac": "spacql.algorithms.aspac",
 }
 
 
