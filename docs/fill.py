@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from spacql.experiments import sweeps, tables
-from spacql.experiments.plans import make_plan
+from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
 
 ROOT = Path(__file__).parent.parent

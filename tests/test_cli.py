@@ -79,3 +79,9 @@ def test_too_few_transitions_are_refused_before_anything_is_written(capsys, tmp_
     )
     assert "25" in message
     assert not out.exists()
+
+
+def test_an_unknown_command_gets_a_suggestion(capsys):
+    assert "Did you mean 'train'?" in refused(capsys, "trian")
+    assert "Did you mean 'data make'?" in refused(capsys, "data", "mak")
+    assert "Did you mean" not in refused(capsys, "xyzzy")

@@ -6,12 +6,13 @@ chosen one is imported, and none imports JAX before it runs.
 
 import inspect
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from spacql.errors import SpacqlError
-from spacql.interrupts import ended_cleanly
+from spacql.errors import Interrupted, SpacqlError, suggestion
+from spacql.interrupts import code, ended_cleanly
 from spacql.threads import one_thread
 
 # Words on the command line: module and function.
@@ -23,11 +24,14 @@ COMMANDS = {
     "data export": "spacql.commands.data:data_export",
     "data fetch": "spacql.commands.data:data_fetch",
     "data prey": "spacql.commands.data:data_prey",
+    "data prey-report": "spacql.commands.make:data_prey_report",
+    "data train-prey": "spacql.commands.make:data_train_prey",
     "data behaviours": "spacql.commands.make:data_behaviours",
     "data table": "spacql.commands.table:data_table",
     "data curves": "spacql.commands.table:data_curves",
     "train": "spacql.commands.train:main",
     "tune": "spacql.commands.tune:main",
+    "runs": "spacql.commands.runs:runs",
     "evaluate": "spacql.commands.evaluate:evaluate",
     "reproduce": "spacql.commands.reproduce:reproduce",
     "results add": "spacql.commands.results:results_add",
@@ -61,6 +65,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SpacqlError as error:
         print(f"spacql: {error}", file=sys.stderr)
         sys.exit(2)
+    except Interrupted as stop:
+        again = [] if not stop.again or stop.again in words else [stop.again]
+        command = shlex.join(["spacql", *words, *again])
+        print(f"spacql: interrupted. {stop} To go on: {command}", file=sys.stderr)
+        sys.exit(code())
+    except KeyboardInterrupt:
+        print("spacql: interrupted.", file=sys.stderr)
+        sys.exit(code())
     except BrokenPipeError:  # the reader of our output, such as head, has gone
         sys.stderr.close()
         sys.exit(0)
@@ -90,9 +102,10 @@ def _help(words: list[str]) -> int:
         print(__version__)
         return 0
     if asked and (not group or len(asked) > 1):
-        known = ", ".join(group or COMMANDS)
-        print(f"spacql: there is no command {' '.join(asked[:2])!r}. "
-              f"Commands: {known}.", file=sys.stderr)  # fmt: skip
+        words_given = " ".join(asked[:2])
+        near = suggestion(words_given, COMMANDS) or suggestion(asked[0], COMMANDS)
+        print(f"spacql: there is no command {words_given!r}.{near} "
+              f"Commands: {', '.join(group or COMMANDS)}.", file=sys.stderr)  # fmt: skip
         return 2
     print("usage: spacql COMMAND [OPTIONS]\n")
     print("Offline multi-agent reinforcement learning by partial action replacement.\n")

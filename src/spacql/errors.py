@@ -1,5 +1,8 @@
 """The errors that spacql raises. The command line prints their message and no traceback."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class SpacqlError(Exception):
     """Base of all errors that a user can cause and mend."""
@@ -24,4 +27,23 @@ class MissingExtra(SpacqlError, ImportError):
 
 
 class TrainingError(SpacqlError, RuntimeError):
-    """A run that cannot go on, for example because a loss is no longer finite."""
+    """A run that cannot go on."""
+
+
+class Diverged(TrainingError):
+    """A training whose numbers are no longer finite. It would diverge again: it is a result."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Long work that the user stopped. The message says what is kept; `again` is what the same
+    command needs to go on."""
+
+    def __init__(self, kept: str, again: str = ""):
+        super().__init__(kept)
+        self.again = again
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """A question to end a sentence with; empty where no known name is near."""
+    near = get_close_matches(word, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -4,6 +4,9 @@ An exception in the main thread would do neither: compiled code does not look fo
 runs or is being compiled, and an exception that arrives inside an extension module, or at the
 interpreter's end while threads of JAX still compute, can crash. So a thread of its own waits for
 the signal, ends the processes that this one has started, removes what is half-made, and leaves.
+
+Where the main thread does nothing but wait for others, it may say what it wants to say before it
+ends: within `raised`, the signal is a KeyboardInterrupt.
 """
 
 import os
@@ -14,22 +17,55 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from spacql.files import remove, unfinished
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_first = 0  # the number of the first signal that came
+_raising = False
+
+
+def code() -> int:
+    """The exit code of a process that was interrupted."""
+    return 128 + (_first or signal.SIGINT)
 
 
 @contextmanager
-def ended_cleanly() -> Iterator[None]:
-    """Within the block, an interrupt ends the process as said above."""
+def raised() -> Iterator[None]:
+    """Within the block, the first signal is a KeyboardInterrupt, after which the command may say
+    what it likes; a second one ends it at once. Also where `ended_cleanly` is not in force."""
+    global _raising
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
+    before, _raising = _raising, True
+    handler = signal.signal(signal.SIGTERM, _handle)
+    try:
+        yield
+    finally:
+        _raising = before or bool(_first)
+        signal.signal(signal.SIGTERM, handler)
+
+
+def _handle(number: int, frame: Any) -> None:
+    global _first
+    again, _first = bool(_first), _first or number
+    if _raising and not again:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def ended_cleanly(signals: tuple[signal.Signals, ...] = SIGNALS) -> Iterator[None]:
+    """Within the block, a signal ends the process as said above."""
+    global _first, _raising
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _first, _raising = 0, False
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    old_handlers = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
+    old_handlers = {number: signal.signal(number, _handle) for number in signals}
     old_descriptor = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     watcher = threading.Thread(target=_watch, args=(reader,), daemon=True)
     watcher.start()
@@ -47,9 +83,12 @@ def ended_cleanly() -> Iterator[None]:
 
 def _watch(reader: int) -> None:
     """The system writes a signal's number here as it comes, whatever the main thread does."""
+    came = 0
     while number := os.read(reader, 1)[0]:
         if number in SIGNALS:
-            _end(number)
+            came += 1
+            if not _raising or came > 1:
+                _end(number)
 
 
 def _end(number: int) -> NoReturn:

@@ -1,29 +1,31 @@
 """Runs: training, evaluation and the folder that holds what came out of them.
 
 RUN/seed-0/run.json        algorithm, full configuration, dataset identity, versions
-          metrics.jsonl    one object a round; evaluated rounds have "score" and "return"
+          metrics.jsonl    one object per round; evaluated rounds have "score" and "return"
           policy.json, policy.safetensors
+          prey.json, prey.safetensors   in tag and world: the prey of the data
           result.json      the final evaluation with every episode's return; seconds
+          diverged.json    instead of a result: when the numbers were no longer finite
           checkpoints/     the newest few training states
 """
 
 import json
-import os
 import platform
-import sys
+import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spacql.errors import InputError, MissingExtra, SpacqlError
+from spacql.errors import Diverged, InputError, MissingExtra
 from spacql.files import read_json, write_json
 
 if TYPE_CHECKING:
     from spacql.data import Dataset
-    from spacql.evaluation.score import Reference
     from spacql.policies import Policy
     from spacql.training.loop import Progress
 
@@ -44,7 +46,7 @@ class Run(NamedTuple):
 
 
 def train(
-    algorithm: str,
+    algorithm: str | ModuleType,
     data: "Dataset | str | Path",
     *,
     seed: int = 0,
@@ -56,59 +58,39 @@ def train(
 ) -> Run:
     """Train one seed in this process and evaluate the policy, if its world is known.
 
-    `data` is a `Dataset`, a folder, or a name such as "spread-random". `hyperparameters` are
-    those of the algorithm's `Config`; the others come from the table of settings. `out` is the
-    run's folder, by default `runs/<algorithm>-<data>/seed-<seed>`.
+    `algorithm` is a name, or a module of your own that has what `spacql.algorithms.registry`
+    asks for. `data` is a `Dataset`, a folder, or a name such as "spread-random".
+    `hyperparameters` are those of the algorithm's `Config`; the others come from the settings of
+    the dataset. `out` is the run's folder, by default `runs/<algorithm>-<data>/seed-<seed>`.
 
     Example: spacql.train("spacql", "spread-random", rounds=300).score
     """
+    from spacql.algorithms.settings import configure, name_of
     from spacql.data import Dataset
     from spacql.data.cache import resolve
 
     dataset = data if isinstance(data, Dataset) else resolve(data, seed)
-    config = configure(algorithm, dataset, hyperparameters)
-    name = dataset.info.get("name", dataset.spec.task)
-    folder = Path(out) if out else Path("runs") / f"{algorithm}-{name}" / f"seed-{seed}"
-    described = describe(algorithm, config, dataset, seed, episodes=episodes)
-    open_folder(folder, described, resume)
-    return run_folder(folder, dataset, report)
+    config = configure(algorithm, dataset_name(dataset), hyperparameters)
+    label = name_of(algorithm)
+    folder = Path(out) if out else default_folder(label, dataset_name(dataset)) / f"seed-{seed}"
+    described = describe(label, config, dataset, seed, episodes=episodes)
+    with locked(folder):
+        open_folder(folder, described, resume)
+        return run_folder(folder, dataset, report, algorithm)
 
 
-def configure(algorithm: str, dataset: "Dataset", hyperparameters: dict[str, Any]) -> Any:
-    """The algorithm's Config: given values over the table of settings over its defaults."""
-    from spacql.algorithms.registry import find
-    from spacql.algorithms.settings import settings
-
-    config = find(algorithm).Config()
-    known = {field.name for field in fields(config)}
-    for name in hyperparameters:
-        if name not in known:
-            raise InputError(
-                f"{algorithm} has no hyperparameter {name!r}. It has: {', '.join(sorted(known))}."
-            )
-    config = replace(config, **hyperparameters)
-    config = settings(algorithm, config, str(dataset.info.get("name", "")))
-    return check(replace(config, **hyperparameters))
+def dataset_name(dataset: "Dataset") -> str:
+    return str(dataset.info.get("name", dataset.spec.task))
 
 
-def check(config: Any) -> Any:
-    """Refuse numbers that cannot work."""
-    for name in ("rounds", "updates", "batch_size", "critics", "samples", "penalty_every"):
-        if getattr(config, name, 1) < 1:
-            raise InputError(f"{name} is {getattr(config, name)}; it must be at least 1.")
-    every = getattr(config, "penalty_every", 1)
-    if config.batch_size % every:
-        raise InputError(
-            f"The penalty cannot look at one in {every} transitions of a batch of "
-            f"{config.batch_size}: choose a penalty_every that divides batch_size."
-        )
-    for name, high in (("discount", 1.0), ("target_rate", None), ("learning_rate", None)):
-        value = getattr(config, name, 0.5)
-        if not (value > 0 and (high is None or value < high)):
-            raise InputError(
-                f"{name} is {value}; it must be above 0{' and below 1' if high else ''}."
-            )
-    return config
+def default_folder(algorithm: str, dataset: str, prefix: str = "") -> Path:
+    """Where a run goes if nobody says."""
+    return Path("runs") / slug(f"{prefix}{algorithm}-{dataset}")
+
+
+def slug(name: str) -> str:
+    """A name as one part of a path: a dataset's name comes from a file, and is only text."""
+    return re.sub(r"[^\w.-]+", "-", name).lstrip(".") or "unnamed"
 
 
 def describe(
@@ -122,9 +104,11 @@ def describe(
     loggers: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What run.json holds: enough to repeat the run and to make every table later."""
+    from spacql.worlds import is_slow
+
     info = dataset.info
     packages = ("spacql", "jax", "jaxlib", "numpy", "optax", "equinox")
-    host = dataset.spec.task == "halfcheetah"
+    slow = is_slow(dataset.spec.task)
     return {
         "format": FORMAT,
         "algorithm": algorithm,
@@ -132,7 +116,7 @@ def describe(
         "config": asdict(config),
         "data": data,
         "dataset": {
-            "name": info.get("name", dataset.spec.task),
+            "name": dataset_name(dataset),
             "seed": info.get("seed"),
             "identity": dataset.identity,
             "transitions": dataset.n_transitions,
@@ -141,8 +125,8 @@ def describe(
         "spec": dataset.spec.to_json(),
         "evaluation": {
             "every": every(config.rounds, 20),
-            "episodes": 5 if host else 500,
-            "final_episodes": episodes or (100 if host else 500),
+            "episodes": 5 if slow else 500,
+            "final_episodes": episodes or (100 if slow else 500),
         },
         "checkpoint_every": every(config.rounds, 20),
         "loggers": list(loggers),
@@ -151,8 +135,31 @@ def describe(
 
 
 def every(rounds: int, times: int) -> int:
-    """About `times` times a run, in whole tens of rounds."""
+    """About `times` times per run, in whole tens of rounds."""
     return min(rounds, max(10, rounds // times // 10 * 10))
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else trains in this folder meanwhile."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(lock_file(folder), timeout=0)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout as error:
+        raise InputError(f"Another process is training in {folder}.") from error
+    except OSError as error:
+        raise InputError(f"Cannot write in {folder.parent}: {error.strerror}.") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def lock_file(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.lock")
 
 
 def open_folder(folder: Path, described: dict[str, Any], resume: bool) -> None:
@@ -182,21 +189,30 @@ def open_folder(folder: Path, described: dict[str, Any], resume: bool) -> None:
 
 
 def run_folder(
-    folder: Path, dataset: "Dataset", report: "Callable[[Progress], None]" = lambda progress: None
+    folder: Path,
+    dataset: "Dataset",
+    report: "Callable[[Progress], None]" = lambda progress: None,
+    algorithm: str | ModuleType | None = None,
 ) -> Run:
-    """Train what run.json describes, to the end; a finished run is only read."""
+    """Train what run.json describes, to the end; a finished run is only read.
+
+    `algorithm` is needed where the name in run.json is not that of a known one.
+    """
     import jax
 
     from spacql.algorithms.registry import find
+    from spacql.algorithms.settings import config_from
     from spacql.policies import Policy
     from spacql.training.loop import Schedule, fit
 
     described = read_json(folder / "run.json")
-    algorithm, config = find(described["algorithm"]), config_of(described)
-    result_path = folder / "result.json"
-    if result_path.exists() and read_json(result_path)["rounds"] == config.rounds:
-        return Run(folder, Policy.load(folder), read_json(result_path))
+    algorithm = find(algorithm or described["algorithm"])
+    config = config_from(algorithm, described["config"])
+    if finished(folder):
+        return Run(folder, Policy.load(folder), read_json(folder / "result.json"))
     started = time.monotonic()
+    if dataset.prey is not None:
+        dataset.prey.save(folder / "prey")
     plan, seed = described["evaluation"], described["seed"]
     score, note = scorer(described["spec"]["task"], dataset)
     key = jax.random.key(seed + 1_000_003)  # apart from the keys of training
@@ -205,31 +221,35 @@ def run_folder(
         evaluation = score(policy, plan["episodes"], key)
         return {"return": evaluation["return"]["mean"], "score": evaluation["score"]}
 
-    policy = fit(
-        algorithm,
-        config,
-        dataset,
-        seed,
-        folder,
-        schedule=Schedule(plan["every"], described["checkpoint_every"]),
-        evaluate=None if note else now_and_then,
-        report=report,
-        loggers=tuple(described["loggers"]),
-    )
+    try:
+        policy = fit(
+            algorithm,
+            config,
+            dataset,
+            seed,
+            folder,
+            schedule=Schedule(plan["every"], described["checkpoint_every"]),
+            evaluate=None if note else now_and_then,
+            report=report,
+            loggers=tuple(described["loggers"]),
+        )
+    except Diverged as error:
+        write_json(folder / "diverged.json", {"error": str(error)})
+        raise
     final = None if note else score(policy, plan["final_episodes"], jax.random.fold_in(key, 1))
     seconds = time.monotonic() - started
     result = {"rounds": config.rounds, "seconds": seconds, "evaluation": final, "note": note}
-    write_json(result_path, result)
+    write_json(folder / "result.json", result)
+    (folder / "diverged.json").unlink(missing_ok=True)
     return Run(folder, policy, result)
 
 
-def config_of(described: dict[str, Any]) -> Any:
-    """The Config that run.json holds."""
-    from spacql.algorithms.registry import find
-
-    values = described["config"].items()
-    tuples = {name: tuple(v) if isinstance(v, list) else v for name, v in values}
-    return find(described["algorithm"]).Config(**tuples)
+def finished(folder: Path) -> bool:
+    """Whether a run folder holds a result of all its rounds."""
+    result = folder / "result.json"
+    return result.is_file() and (
+        read_json(result)["rounds"] == read_json(folder / "run.json")["config"]["rounds"]
+    )
 
 
 def scorer(
@@ -237,18 +257,15 @@ def scorer(
 ) -> tuple[Callable[..., dict[str, Any]], str]:
     """A function (policy, episodes, key) to an evaluation as JSON; or a note why there is none."""
     from spacql.evaluation.score import evaluate
+    from spacql.reference import Reference
     from spacql.worlds import make
 
     try:
-        world = make(task)
+        world = make(task) if dataset is None else world_of(dataset.spec.to_json(), dataset.prey)
     except (InputError, MissingExtra) as error:
         return lambda *_: {}, f"Not evaluated: {error}"
-    if dataset is not None and dataset.spec.prey != world.spec.prey:
-        return (
-            lambda *_: {},
-            f"Not evaluated: the data was made against the prey {dataset.spec.prey!r}.",
-        )
-    reference = reference_of(dataset.info.get("reference")) if dataset is not None else None
+    stored = dataset.info.get("reference") if dataset is not None else None
+    reference = Reference.from_json(stored) if stored else None
 
     def score(policy: "Policy", episodes: int, key: Any) -> dict[str, Any]:
         found = evaluate(policy, world, episodes=episodes, key=key, reference=reference)
@@ -257,44 +274,15 @@ def scorer(
     return score, ""
 
 
-def reference_of(stored: dict[str, Any] | None) -> "Reference | None":
-    """The reference returns that a dataset or a run has stored."""
-    from spacql.evaluation.score import Reference
+def world_of(spec: dict[str, Any], prey: "Policy | None") -> Any:
+    """The world that data is from, with the prey that the data carries."""
+    from spacql.worlds import make
 
-    names = [field.name for field in fields(Reference)]
-    return Reference(**{n: stored[n] for n in names if n in stored}) if stored else None
-
-
-def main(folder: str) -> int:
-    """What a worker process does: `python -m spacql.runs FOLDER`, events on standard output."""
-    import jax
-
-    from spacql.data.cache import folder as cache_folder
-    from spacql.data.cache import resolve
-
-    if core := os.environ.get("SPACQL_CORE"):
-        os.sched_setaffinity(0, {int(core)})
-    # The second seed, and a resumed run, need not compile again.
-    jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
-    try:
-        described = read_json(Path(folder) / "run.json")
-        dataset = resolve(described["data"], described["dataset"]["seed"] or 0)
-        run = run_folder(
-            Path(folder), dataset, lambda p: print(json.dumps(p._asdict()), flush=True)
+    world = make(spec["task"], prey=prey or "default")
+    if world.spec.prey != spec["prey"]:
+        made = f"against the prey {spec['prey']!r}" if spec["prey"] else "against an unknown prey"
+        raise InputError(
+            f"the data was made {made}, which it does not carry. "
+            "Data made or imported with --prey does."
         )
-    except SpacqlError as error:
-        print(json.dumps({"error": str(error)}), flush=True)
-        return 2
-    print(json.dumps({"done": True, "score": run.score, **_outline(run)}), flush=True)
-    return 0
-
-
-def _outline(run: Run) -> dict[str, Any]:
-    evaluation = run.result["evaluation"]
-    returned = None if evaluation is None else evaluation["return"]["mean"]
-    return {"return": returned, "seconds": run.result["seconds"], "note": run.result["note"]}
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    return world

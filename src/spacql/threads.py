@@ -5,6 +5,7 @@ was compiled for several cores. So every command computes on one thread, and mor
 more processes.
 """
 
+import os
 from collections.abc import Mapping
 
 FLAG = "--xla_cpu_multi_thread_eigen=false"
@@ -21,3 +22,10 @@ def one_thread(environment: Mapping[str, str]) -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
     }
+
+
+def cores() -> list[int]:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

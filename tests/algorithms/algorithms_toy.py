@@ -1,6 +1,7 @@
 """A tiny team to test with, and the paper's formulas in plain loops over NumPy numbers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -35,15 +36,24 @@ def tiny_dataset(*, episodes: int = 6, final_action: bool = True, states: bool =
 
 
 @cache
-def setting(*, divergence: bool = False, seed: int = 3) -> tuple[State, Transitions]:
+def setting(*, seed: int = 3) -> tuple[State, Transitions]:
     """A fresh state of two critics, and 24 transitions, one of them terminal."""
     data = tiny_dataset()
-    weights = "divergence" if divergence else "uniform"
-    config = spacql.Config(critics=2, hidden=(8, 6), penalty_weights=weights)  # type: ignore[arg-type]
+    config = spacql.Config(critics=2, hidden=(8, 6))
     init = partial(spacql.init, spec=data.spec, config=config, statistics=data.statistics())
     state = jax.jit(init)(quick_key(seed))
     convert = jax.jit(lambda batch: transitions(data.spec, state.scale, batch))
     return state, convert(data.batch(data.transition_rows()[:24]))
+
+
+@cache
+def unequal_setting() -> tuple[State, Transitions]:
+    """A state whose target networks differ from the online ones, and 24 transitions."""
+    state, t = setting()
+    others, _ = setting(seed=4)
+    critics = replace(state.critics, target=others.critics.online)
+    actors = replace(state.actors, target=others.actors.online)
+    return replace(state, critics=critics, actors=actors), t
 
 
 def quick_key(seed: int) -> jax.Array:
@@ -61,7 +71,9 @@ def q(critics: Any, j: int, s: np.ndarray, a: np.ndarray) -> float:
     weight = lambda x: np.asarray(x[j], np.float64)  # noqa: E731
     inputs = np.concatenate([s, np.ravel(a)])
     action_weight = weight(critics.action_weight)
-    first = np.concatenate([weight(critics.state_weight), action_weight.reshape(a.size, -1)])
+    first = np.concatenate(
+        [weight(critics.state_weight), action_weight.reshape(a.size, action_weight.shape[-1])]
+    )
     h = np.maximum(inputs @ first + weight(critics.biases[0]), 0)
     for w, b in zip(critics.weights, critics.biases[1:], strict=True):
         h = np.maximum(h @ weight(w) + weight(b), 0)

@@ -9,36 +9,30 @@ import numpy as np
 import pytest
 from algorithms_toy import least, plain, quick_key, replaced, tiny_dataset
 from algorithms_toy import q as q_by_hand
-from algorithms_toy import setting as fresh
+from algorithms_toy import unequal_setting as setting
 
+from spacql.algorithms import actors as actor_part
 from spacql.algorithms import bc, iql, omar, td3bc
-from spacql.algorithms.cloning import squared_distance
-from spacql.algorithms.learner import act, critic_update, next_actions, no_penalty
+from spacql.algorithms.actors import act, squared_distance
+from spacql.algorithms.learner import next_actions, td_step
 from spacql.algorithms.transitions import raw_q, transitions
 from spacql.errors import InputError
 
 SIZES = (1, 2)  # action sizes of the tiny team
 
 
-def setting():
-    """A state whose target networks differ from the online ones, and 24 transitions."""
-    state, t = fresh()
-    others, _ = fresh(seed=4)
-    return with_values(state, target_critics=others.critics, target_actors=others.actors), t
-
-
 policies = jax.jit(act, static_argnums=0)
 
 
-def loss_before_the_step(monkeypatch, module, improve):
+def loss_before_the_step(monkeypatch, improve):
     """What `improve` minimises, at the weights it begins with: (value, extra)."""
     found = []
 
-    def instead(loss, state, config):
-        found.append(loss(state.actors))
-        return state, found[0][1], {}
+    def instead(actors, loss, config):
+        found.append(loss(actors.online))
+        return actors, found[0][1], {}
 
-    monkeypatch.setattr(module, "step_actors", instead)
+    monkeypatch.setattr(actor_part, "step", instead)
     improve()
     return found[0]
 
@@ -53,7 +47,7 @@ def distances(pi, a):
 
 def test_distance_is_a_mean_over_an_agents_own_coordinates() -> None:
     state, t = setting()
-    pi = policies(state.spec, state.actors, t.observations)
+    pi = policies(state.spec, state.actors.online, t.observations)
     found = squared_distance(state.spec, pi, t.a)
     np.testing.assert_allclose(found, distances(*plain((pi, t.a))), rtol=1e-5)
 
@@ -64,8 +58,8 @@ def test_distance_is_a_mean_over_an_agents_own_coordinates() -> None:
 def test_bc_minimises_the_mean_squared_error(monkeypatch) -> None:
     state, t = setting()
     clone = lambda: bc.clone(state, t.observations, t.a, bc.Config())  # noqa: E731
-    value, error = loss_before_the_step(monkeypatch, bc, clone)
-    pi = policies(state.spec, state.actors, t.observations)
+    value, error = loss_before_the_step(monkeypatch, clone)
+    pi = policies(state.spec, state.actors.online, t.observations)
     by_hand = distances(*plain((pi, t.a)))
     np.testing.assert_allclose(value, by_hand.mean(axis=0).sum(), rtol=1e-5)
     np.testing.assert_allclose(error, by_hand.mean(), rtol=1e-5)
@@ -76,11 +70,10 @@ def test_bc_minimises_the_mean_squared_error(monkeypatch) -> None:
 
 def test_td3bc_weighs_q_by_its_mean_magnitude(monkeypatch) -> None:
     state, t = setting()
-    improve = lambda: td3bc.improve_actors(  # noqa: E731
-        quick_key(0), state, t, td3bc.Config(q_weight=2.5)
-    )
-    value, (q, error) = loss_before_the_step(monkeypatch, td3bc, improve)
-    pi, critics, t = plain((policies(state.spec, state.actors, t.observations), state.critics, t))
+    improve = lambda: td3bc.improve_actors(state, t, td3bc.Config(q_weight=2.5))  # noqa: E731
+    value, (q, error) = loss_before_the_step(monkeypatch, improve)
+    pi = policies(state.spec, state.actors.online, t.observations)
+    pi, critics, t = plain((pi, state.critics.online, t))
     values = np.array(
         [[q_by_hand(critics, 0, t.s[b], replaced(t.a[b], pi[b], [i])) for i in (0, 1)]
          for b in range(len(t.r))]
@@ -99,13 +92,13 @@ def test_td3bc_takes_the_magnitude_as_a_constant() -> None:
     state, t = setting()
     one = jax.tree.map(lambda x: x[:1], t)
     config = td3bc.Config(hidden=(8, 6), q_weight=1e4)
-    _, metrics = jax.jit(partial(td3bc.improve_actors, config=config))(quick_key(0), state, one)
+    _, metrics = jax.jit(partial(td3bc.improve_actors, config=config))(state, one)
     assert metrics["actor_gradient"] > 1
 
 
 @partial(jax.jit, static_argnames=("module", "config"))
 def target(module, key, state, t, config):
-    return module(key, state, t, config)[0]
+    return module(key, state, t, config)
 
 
 def joint_by_hand(state, t, discount, a_pi):
@@ -113,7 +106,7 @@ def joint_by_hand(state, t, discount, a_pi):
     state, t, a_pi = plain((state, t, a_pi))
     mean, std = float(state.scale.reward_mean), float(state.scale.reward_std)
     follows = [
-        least(state.target_critics, s, a) * std + mean / (1 - discount)
+        least(state.critics.target, s, a) * std + mean / (1 - discount)
         for s, a in zip(t.next_s, a_pi, strict=True)
     ]
     return t.r * std + mean + discount * np.where(t.terminal > 0, 0, follows)
@@ -123,7 +116,7 @@ def test_td3bc_target_replaces_all_agents_and_ends_at_terminals() -> None:
     state, t = setting()
     config = td3bc.Config(target_noise=0.0)
     found = target(td3bc.target, quick_key(5), state, t, config)
-    a_pi = policies(state.spec, state.target_actors, t.next_observations)
+    a_pi = policies(state.spec, state.actors.target, t.next_observations)
     assert t.terminal.sum() == 1
     by_hand = joint_by_hand(state, t, config.discount, a_pi)
     np.testing.assert_allclose(raw_q(state.scale, found, config.discount), by_hand, rtol=1e-4)
@@ -131,9 +124,9 @@ def test_td3bc_target_replaces_all_agents_and_ends_at_terminals() -> None:
 
 def test_td3bc_noise_is_clipped() -> None:
     state, t = setting()
-    a_pi = policies(state.spec, state.target_actors, t.next_observations)
+    a_pi = policies(state.spec, state.actors.target, t.next_observations)
     config = td3bc.Config(target_noise=1e6, noise_clip=0.25)
-    make = jax.jit(partial(next_actions, config=config, most=config.noise_clip))
+    make = jax.jit(partial(next_actions, noise=config.target_noise, most=config.noise_clip))
     moved = np.asarray(make(quick_key(5), state, t) - a_pi)
     inside = np.abs(np.asarray(a_pi)) < 0.7
     real = inside & (np.arange(2) < np.array(SIZES)[:, None])
@@ -145,19 +138,16 @@ def test_td3bc_policies_wait_for_two_critic_updates() -> None:
     state, t = setting()
     config = td3bc.Config(hidden=(8, 6), batch_size=24)
     assert config.updates == 2
-    step = jax.jit(
-        lambda key, state: critic_update(td3bc.target, no_penalty, key, state, t, config)
-    )
-    after, metrics = step(quick_key(0), state)
+    y = target(td3bc.target, quick_key(0), state, t, config)
+    after, metrics = jax.jit(lambda state: td_step(state, t, y, config))(state)
     for old, new in zip(
-        jax.tree.leaves((state.actors, state.target_actors, state.target_critics)),
-        jax.tree.leaves((after.actors, after.target_actors, after.target_critics)),
+        jax.tree.leaves((state.actors, state.critics.target)),
+        jax.tree.leaves((after.actors, after.critics.target)),
         strict=True,
     ):
         np.testing.assert_array_equal(old, new)
     assert "penalty" not in metrics
-    y = np.asarray(target(td3bc.target, jax.random.split(quick_key(0))[0], state, t, config))
-    critics, t = plain((state.critics, t))
+    critics, t, y = plain((state.critics.online, t, y))
     q = np.array([[q_by_hand(critics, j, t.s[b], t.a[b]) for b in range(24)] for j in (0, 1)])
     error = np.sqrt(np.mean((q - y) ** 2)) * float(state.scale.reward_std)
     np.testing.assert_allclose(metrics["td_error"], error, rtol=1e-4)
@@ -170,13 +160,17 @@ def flipped(state, t):
     spec = with_values(state.spec, **{name: turn(getattr(state.spec, name)) for name in fields})
     critics = {
         name: with_values(old, action_weight=old.action_weight[:, ::-1])
-        for name in ("critics", "target_critics")
-        for old in [getattr(state, name)]
+        for name in ("online", "target")
+        for old in [getattr(state.critics, name)]
     }
-    actors = {name: turn(getattr(state, name)) for name in ("actors", "target_actors")}
+    actors = {name: turn(getattr(state.actors, name)) for name in ("online", "target")}
+    parts = {
+        "critics": with_values(state.critics, **critics),
+        "actors": with_values(state.actors, **actors),
+    }
     observed = {name: turn(getattr(t, name)) for name in ("observations", "next_observations")}
     t = t._replace(a=t.a[:, ::-1], next_a=t.next_a[:, ::-1], **observed)
-    return with_values(state, spec=spec, **critics, **actors), t
+    return with_values(state, spec=spec, **parts), t
 
 
 def test_permuting_agents_changes_no_target_and_no_loss(monkeypatch) -> None:
@@ -185,9 +179,7 @@ def test_permuting_agents_changes_no_target_and_no_loss(monkeypatch) -> None:
     targets = [target(td3bc.target, quick_key(5), *x, config) for x in (mine, theirs)]
     np.testing.assert_allclose(*targets, rtol=1e-5)
     losses = [
-        loss_before_the_step(
-            monkeypatch, td3bc, lambda x=x: td3bc.improve_actors(quick_key(0), *x, config)
-        )
+        loss_before_the_step(monkeypatch, lambda x=x: td3bc.improve_actors(*x, config))
         for x in (mine, theirs)
     ]
     np.testing.assert_allclose(losses[0][0], losses[1][0], rtol=1e-4)
@@ -225,19 +217,19 @@ def iql_setting(**values):
     init = partial(iql.init, spec=data.spec, config=config, statistics=data.statistics())
     state = jax.jit(init)(quick_key(3))
     team, t = setting()
-    return with_values(state, team=team), t, config
+    return with_values(state, critics=team.critics, actors=team.actors), t, config
 
 
 def v_by_hand(value, s):
-    return np.array([q_by_hand(value, 0, row, np.zeros((1, 1))) for row in s])
+    return np.array([q_by_hand(value.network, 0, row, np.zeros((0, 0))) for row in s])
 
 
 def test_iql_clones_with_the_weight_of_the_teams_advantage(monkeypatch) -> None:
     state, t, config = iql_setting(temperature=2.0, weight_cap=1.5)
     advantage = jnp.linspace(-1, 1, 24)
-    improve = lambda: iql.improve_actors(state.team, t, advantage, config)  # noqa: E731
-    value, error = loss_before_the_step(monkeypatch, iql, improve)
-    pi = policies(state.team.spec, state.team.actors, t.observations)
+    improve = lambda: iql.improve_actors(state, t, advantage, config)  # noqa: E731
+    value, error = loss_before_the_step(monkeypatch, improve)
+    pi = policies(state.spec, state.actors.online, t.observations)
     distance = distances(*plain((pi, t.a)))
     weight = np.minimum(np.exp(2 * np.asarray(advantage)), 1.5)
     by_hand = np.mean([w * (d[0] + d[1]) for w, d in zip(weight, distance, strict=True)])
@@ -250,17 +242,17 @@ def test_iql_steps_by_hand(monkeypatch) -> None:
     advantage is min_j Qtar(s, a) - V(s)."""
     state, t, config = iql_setting()
     seen = {}
-    regress, clone = iql.improve_critics, iql.improve_actors
+    regress, clone = iql.td_step, iql.improve_actors
 
-    def critics(team, t, y, alternatives, config):
+    def critics(state, t, y, config):
         seen["y"] = y
-        return regress(team, t, y, alternatives, config)
+        return regress(state, t, y, config)
 
-    def actors(team, t, advantage, config):
+    def actors(state, t, advantage, config):
         seen["advantage"] = advantage
-        return clone(team, t, advantage, config)
+        return clone(state, t, advantage, config)
 
-    monkeypatch.setattr(iql, "improve_critics", critics)
+    monkeypatch.setattr(iql, "td_step", critics)
     monkeypatch.setattr(iql, "improve_actors", actors)
 
     @jax.jit
@@ -269,18 +261,15 @@ def test_iql_steps_by_hand(monkeypatch) -> None:
         return after, seen.pop("y"), seen.pop("advantage")
 
     after, y, advantage = step(state)
-    scale, team, value, t = plain((state.team.scale, state.team, after.value, t))
-    q = [least(team.target_critics, t.s[b], t.a[b]) for b in range(24)]
+    scale, old, new, value, t = plain((state.scale, state.critics, after.critics, after.value, t))
+    q = [least(old.target, t.s[b], t.a[b]) for b in range(24)]
     np.testing.assert_allclose(advantage, q - v_by_hand(value, t.s), rtol=1e-3, atol=1e-5)
     mean, std = float(scale.reward_mean), float(scale.reward_std)
     follows = v_by_hand(value, t.next_s) * std + mean / (1 - config.discount)
     raw = t.r * std + mean + config.discount * np.where(t.terminal > 0, 0, follows)
     np.testing.assert_allclose(raw_q(scale, y, config.discount), raw, rtol=1e-4)
-    old, new = plain((state.team, after.team))
-    moved = old.target_critics.last_bias + 0.005 * (
-        new.critics.last_bias - old.target_critics.last_bias
-    )
-    np.testing.assert_allclose(new.target_critics.last_bias, moved, rtol=1e-5)
+    moved = old.target.last_bias + 0.005 * (new.online.last_bias - old.target.last_bias)
+    np.testing.assert_allclose(new.target.last_bias, moved, rtol=1e-5)
 
 
 def test_iql_value_becomes_the_expectile_of_what_it_is_given() -> None:
@@ -288,12 +277,11 @@ def test_iql_value_becomes_the_expectile_of_what_it_is_given() -> None:
     same = t._replace(s=jnp.zeros_like(t.s))  # one state, so V is one number
     q = jnp.asarray(np.random.default_rng(0).normal(size=24), jnp.float32)
 
-    def step(state, _):
-        value, memory = iql.improve_value(state, same, q, config)
-        return with_values(state, value=value, value_optimiser=memory), None
+    def step(value, _):
+        return iql.improve_value(value, same, q, config), None
 
-    state, _ = jax.jit(lambda state: jax.lax.scan(step, state, length=300))(state)
-    v = float(iql.value_of(state.value, same.s)[0])
+    value, _ = jax.jit(lambda value: jax.lax.scan(step, value, length=300))(state.value)
+    v = float(iql.v(value, same.s)[0])
     above, below = np.maximum(q - v, 0).sum(), np.maximum(v - q, 0).sum()
     np.testing.assert_allclose(0.9 * above, 0.1 * below, rtol=0.05)
 
@@ -348,9 +336,9 @@ def test_omar_actor_mixes_the_distance_and_the_value(monkeypatch) -> None:
     t = transitions(agent.spec, agent.scale, omar.own_batch(data.batch(rows), 1))
     monkeypatch.setattr(omar, "search", lambda *_: jnp.full((24, 2), 0.5))
     improve = lambda: omar.improve_actor(quick_key(0), agent, t, config)  # noqa: E731
-    value, (q, distance) = loss_before_the_step(monkeypatch, omar, improve)
-    pi = np.asarray(agent.actors[0].squashed(t.observations[0]))
-    critics, unit, t = plain((agent.critics, agent.scale.reward_std, t))
+    value, (q, distance) = loss_before_the_step(monkeypatch, improve)
+    pi = np.asarray(agent.actors.online[0].squashed(t.observations[0]))
+    critics, unit, t = plain((agent.critics.online, agent.scale.reward_std, t))
     values = [q_by_hand(critics, 0, t.s[b], pi[b : b + 1]) for b in range(24)]
     np.testing.assert_allclose(q, np.mean(values), rtol=1e-4)
     np.testing.assert_allclose(distance, np.mean((pi - 0.5) ** 2), rtol=1e-5)
@@ -377,8 +365,8 @@ def test_omar_target_is_the_agents_own_and_ends_at_terminals() -> None:
     agent, config = state.agents[1], omar.Config(target_noise=0.0)
     rows = data.transition_rows()[:24]
     t = transitions(agent.spec, agent.scale, omar.own_batch(data.batch(rows), 1))
-    found = target(omar.joint_target, quick_key(5), agent, t, config)
-    a_pi = policies(agent.spec, agent.target_actors, t.next_observations)
+    found = target(omar.target, quick_key(5), agent, t, config)[1]
+    a_pi = policies(agent.spec, agent.actors.target, t.next_observations)
     assert t.terminal.sum() == 1
     by_hand = joint_by_hand(agent, t, config.discount, a_pi)
     np.testing.assert_allclose(raw_q(agent.scale, found, config.discount), by_hand, rtol=1e-4)

@@ -11,9 +11,9 @@ from algorithms_toy import q as q_by_hand
 from algorithms_toy import setting as fresh
 
 from spacql.algorithms import cfcql, macql
-from spacql.algorithms.behaviour import gaussian, lambda_weights, negative_log_likelihood
-from spacql.algorithms.critics import ensemble_gradient, first_layer
-from spacql.algorithms.learner import act, all_agents_at_once, one_agent_at_a_time
+from spacql.algorithms.actors import act
+from spacql.algorithms.conservative import all_agents_at_once, one_agent_at_a_time
+from spacql.algorithms.ensemble import ensemble_gradient, first_layer
 from spacql.algorithms.penalties import conservative_loss
 
 SMALL = {"critics": 2, "hidden": (8, 6), "samples": 3}
@@ -21,8 +21,7 @@ FORMS = ["log-sum-exp", "policy"]
 
 
 def setting(module, **values):
-    divergence = values.get("penalty_weights") == "divergence"
-    return *fresh(divergence=divergence), module.Config(**SMALL, **values)
+    return *fresh(), module.Config(**SMALL, **values)
 
 
 @partial(jax.jit, static_argnames=("make", "config"))
@@ -36,9 +35,9 @@ policies = jax.jit(act, static_argnums=0)
 @partial(jax.jit, static_argnames="config")
 def losses(state, t, instead, config):
     """(TD error, penalty) of every critic with Y = 1, as trained."""
-    groups = (jnp.ones((len(instead.weight), len(t.s) // len(instead.weight))), instead)
+    groups = (jnp.ones((len(instead.a), len(t.s) // len(instead.a))), instead)
     loss = lambda *x: conservative_loss(*x, config.alpha, config.penalty)  # noqa: E731
-    _, metrics = ensemble_gradient(loss, state.critics, t.s, t.a, groups)
+    _, metrics = ensemble_gradient(loss, state.critics.online, t.s, t.a, groups)
     return metrics["td"], metrics["penalty"]
 
 
@@ -51,12 +50,12 @@ def test_individual_penalty_by_hand(form) -> None:
     state, t, config = setting(cfcql, penalty=form, penalty_agents="all")
     instead = alternatives(one_agent_at_a_time, state, t, config)
     td, penalty = losses(state, t, instead, config)
-    pi = np.asarray(policies(state.spec, state.actors, t.observations))
+    pi = np.asarray(policies(state.spec, state.actors.online, t.observations))
     x = np.asarray(instead.x).reshape(24, 2, -1, 2)  # (B, agents, N, d)
     assert (x[:, 0, :, 1] == 0).all(), "the padding of the smaller action stays zero"
     if form == "policy":
         np.testing.assert_allclose(x[:, :, 0], pi)
-    critics, t = plain((state.critics, t))
+    critics, t = plain((state.critics.online, t))
     for j in range(2):
         value = lambda b, a, j=j: q_by_hand(critics, j, t.s[b], a)  # noqa: E731
         gaps, errors = [], []
@@ -80,7 +79,7 @@ def test_joint_penalty_by_hand(form) -> None:
     instead = alternatives(all_agents_at_once, state, t, config)
     _, penalty = losses(state, t, instead, config)
     x = np.asarray(instead.x).reshape(24, -1, 2, 2)  # (B, N, agents, d)
-    critics, t = plain((state.critics, t))
+    critics, t = plain((state.critics.online, t))
     for j in range(2):
         value = lambda b, a, j=j: q_by_hand(critics, j, t.s[b], a)  # noqa: E731
         gaps = [softened([value(b, a) for a in x[b]], form) - value(b, t.a[b]) for b in range(24)]
@@ -107,8 +106,8 @@ def test_fewer_agents_and_transitions_have_the_expectation_of_the_full_sum(form,
 
 
 def _penalty(state, t, instead, form):
-    first = jax.tree.map(lambda x: x[0], state.critics)
-    count = len(instead.weight)
+    first = jax.tree.map(lambda x: x[0], state.critics.online)
+    count = len(instead.a)
     z = first_layer(first, t.s, t.a).reshape(count, len(t.s) // count, -1)
     y = jnp.zeros(z.shape[:2])
     _, metrics = jax.vmap(
@@ -122,7 +121,7 @@ def test_the_penalty_of_one_in_three_leaves_the_td_error_of_all(make) -> None:
     state, t, config = setting(cfcql, penalty="policy", penalty_agents="all", penalty_every=3)
     _, _, full = setting(cfcql, penalty="policy", penalty_agents="all")
     some, whole = (alternatives(make, state, t, c) for c in (config, full))
-    assert some.weight.shape[:2] == (1, 8)
+    assert some.a.shape[:2] == (1, 8)
     td, penalty = losses(state, t, some, config)
     td_of_all, _ = losses(state, t, whole, full)
     np.testing.assert_allclose(td, td_of_all, rtol=1e-5)
@@ -142,41 +141,9 @@ def test_samples_near_the_policy_carry_their_density() -> None:
     instead = alternatives(one_agent_at_a_time, state, t, config)
     x = np.asarray(instead.x).reshape(24, 2, -1, 2)
     log_p = np.asarray(instead.log_density).reshape(24, 2, -1)
-    pi = np.asarray(policies(state.spec, state.actors, t.observations))
+    pi = np.asarray(policies(state.spec, state.actors.online, t.observations))
     near = x[:, :, 3:203] - pi[:, :, None]
     assert 0.08 < near[:, 1].std() < 0.11
     density = np.exp(-((near[0, 1, 0] / 0.1) ** 2).sum() / 2) / (2 * np.pi * 0.01)
     np.testing.assert_allclose(np.exp(log_p[0, 1, 3]), density * 4, rtol=1e-3)
     assert (log_p[:, :, :3] == 0).all(), "uniform actions are what densities are relative to"
-
-
-def test_uniform_weights_sum_to_one() -> None:
-    state, t, _ = setting(cfcql)
-    weights = lambda_weights(state.spec, None, t.observations, t.a, 1.0, 0.2)
-    np.testing.assert_allclose(weights, 0.5)
-
-
-def test_divergence_weights_by_hand() -> None:
-    state, t, config = setting(cfcql, penalty_weights="divergence", tau=0.3)
-    pi = np.asarray(policies(state.spec, state.actors, t.observations), np.float64)
-    found = lambda_weights(state.spec, state.behaviour, t.observations, jnp.asarray(pi), 0.3, 0.2)
-    divergences = []
-    for i, size in enumerate(state.spec.action_sizes):
-        mean, log_std = map(np.asarray, gaussian(state.behaviour[i], t.observations[i]))
-        std = np.exp(log_std)
-        kl = np.log(std / 0.2) + (0.04 + (pi[:, i, :size] - mean) ** 2) / (2 * std**2) - 0.5
-        divergences.append(kl.sum(axis=-1))
-    scores = np.exp(0.3 * np.stack(divergences, axis=-1))
-    np.testing.assert_allclose(found, scores / scores.sum(-1, keepdims=True), rtol=1e-4)
-    instead = alternatives(one_agent_at_a_time, state, t, config)
-    assert instead.weight.shape[-1] == 1
-
-
-def test_behaviour_density_is_a_gaussian() -> None:
-    state, t, _ = setting(cfcql, penalty_weights="divergence")
-    network, o, a = state.behaviour[1], t.observations[1], t.a[:, 1]
-    mean, log_std = gaussian(network, o)
-    log_p = jax.scipy.stats.norm.logpdf(a, mean, jnp.exp(log_std)).sum(-1)
-    constant = 2 * np.log(2 * np.pi) / 2
-    found = negative_log_likelihood(network, o, a)
-    np.testing.assert_allclose(found, -log_p.mean() - constant, rtol=1e-4)

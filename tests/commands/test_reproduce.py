@@ -13,10 +13,11 @@ from experiments_toy import fill, run_folder
 from spacql.cli import main
 from spacql.commands.reproduce import reproduce, run_missing
 from spacql.commands.results import results_add, results_list
-from spacql.errors import InputError
+from spacql.errors import InputError, Interrupted
 from spacql.experiments import tables
-from spacql.experiments.plans import make_plan
-from spacql.experiments.store import Store
+from spacql.experiments.executors import Event
+from spacql.experiments.paper import make_plan
+from spacql.experiments.store import Store, summary
 
 
 class Fake:
@@ -32,13 +33,13 @@ class Fake:
                 raise KeyboardInterrupt
             self.executed.append(run)
             if run.seed in self.failing:
-                report(run, {"kind": "failed", "error": "no good"})
+                report(run, Event("failed", error="no good"))
                 continue
-            report(run, {"kind": "progress", "round": 1, "score": 1.0})
-            folder = run_folder(self.folder / run.name, algorithm=run.algorithm, seed=run.seed,
+            report(run, Event("progress", 1, run.config.rounds, 1.0, 1.0))
+            folder = run_folder(self.folder / run.place, algorithm=run.algorithm, seed=run.seed,
                                 dataset=run.dataset, config=asdict(run.config),
                                 score=10.0 + run.seed)  # fmt: skip
-            report(run, {"kind": "done", "folder": folder})
+            report(run, Event("done", record=summary(folder)))
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_a_failed_run_is_said_and_does_not_stop_the_rest(tmp_path, plan, capsys)
 
 
 def test_after_an_interrupt_only_the_rest_is_run(tmp_path, plan) -> None:
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted, match="4 of 6 runs have ended"):
         run_missing(plan, Store(tmp_path / "results"), Fake(tmp_path, stop_after=4))
     again = Fake(tmp_path)
     assert run_missing(plan, Store(tmp_path / "results"), again) == []
@@ -86,9 +87,9 @@ def test_a_diverged_run_is_a_result_and_is_not_run_again(tmp_path, plan, capsys)
                 if run.seed != 1:
                     super().execute([run], report)
                     continue
-                folder = run_folder(self.folder / run.name, algorithm=run.algorithm, seed=1,
-                                    config=asdict(run.config), done=False)  # fmt: skip
-                report(run, {"kind": "diverged", "folder": folder, "error": sentence})
+                folder = run_folder(self.folder / run.place, algorithm=run.algorithm, seed=1,
+                                    config=asdict(run.config), diverged=sentence)  # fmt: skip
+                report(run, Event("diverged", record=summary(folder)))
 
     assert run_missing(plan, store, Diverging(tmp_path)) == []
     assert f"cfcql seed 1: diverged: {sentence}" in capsys.readouterr().err
@@ -170,6 +171,7 @@ def test_mistakes_are_one_sentence(capsys, tmp_path) -> None:
 def test_results_add_says_what_happened_to_each(tmp_path, capsys) -> None:
     run_folder(tmp_path / "runs" / "a" / "seed-0")
     run_folder(tmp_path / "runs" / "a" / "seed-1", seed=1, done=False)
+    run_folder(tmp_path / "runs" / "a" / "seed-2", seed=2, diverged="Not finite.")
     (tmp_path / "runs" / "tune").mkdir()
     sweep = '{"algorithm": "cfcql", "data": "spread-random", "config": {}, "alphas": []}'
     (tmp_path / "runs" / "tune" / "tune.json").write_text(sweep)
@@ -178,8 +180,9 @@ def test_results_add_says_what_happened_to_each(tmp_path, capsys) -> None:
     said = capsys.readouterr().out
     assert "a/seed-0: added" in said
     assert "a/seed-1: unfinished" in said
+    assert "a/seed-2: added" in said
     assert "spread-random-cfcql.json" in said
-    assert "1 added, 1 in" in said
+    assert "2 added, 2 in" in said
     results_add((tmp_path / "runs",), results=results)
     assert "a/seed-0: there already" in capsys.readouterr().out
     run_folder(tmp_path / "other" / "seed-0", identity="ffff")
@@ -192,7 +195,8 @@ def test_results_list_puts_seeds_together_and_says_what_is_unlike_the_settings(
 ) -> None:
     store = Store(tmp_path / "results")
     for seed in (0, 1):
-        store.add(run_folder(tmp_path / f"seed-{seed}", seed=seed, score=50.0 + 2 * seed))
+        folder = run_folder(tmp_path / f"seed-{seed}", seed=seed, score=50.0 + 2 * seed)
+        store.add(summary(folder))
     with pytest.raises(SystemExit) as stop:
         main(["results", "list", "random", "--results", str(tmp_path / "results")])
     assert stop.value.code == 0

@@ -1,29 +1,44 @@
-"""`spacql tune`: the grid, what it keeps, and the mistakes of a user. No training: workers are
+"""`spacql tune`: the grid, what it keeps, and the mistakes of a user. No training: the executor is
 replaced by a function that knows the best alpha."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+from training_toy import toy_dataset
+
 from spacql.cli import main
-from spacql.commands import train
+from spacql.data import save_dataset
+from spacql.experiments.executors import Event, Local, PlannedRun
+
+
+def score(run: PlannedRun) -> Event:
+    """Scores peak at alpha 0.5."""
+    found = 100 - 40 * abs(run.config.alpha - 0.5) + run.seed % 2
+    return Event("done", record={"evaluation": {"score": found}, "seconds": 1.0})
 
 
 @pytest.fixture
 def trained(monkeypatch):
-    """What would have been trained: (config, options), with scores that peak at alpha 0.5."""
+    """What would have been trained, in one call: the runs."""
     calls = []
 
-    def train_seeds(algorithm, config, options):
-        calls.append((config, options))
-        score = 100 - 40 * abs(config.alpha - 0.5)
-        return [
-            {"seed": seed, "score": score + seed % 2, "error": "", "note": ""}
-            for seed in options.seeds
-        ]
+    def execute(self, runs, report):
+        calls.append([(self.folder, run) for run in runs])
+        for run in reversed(runs):
+            report(run, score(run))
 
-    monkeypatch.setattr(train, "train_seeds", train_seeds)
+    monkeypatch.setattr(Local, "execute", execute)
     return calls
+
+
+@pytest.fixture
+def data(tmp_path) -> str:
+    save_dataset(toy_dataset(), tmp_path / "toy")
+    return str(tmp_path / "toy")
 
 
 def tune(*arguments):
@@ -33,11 +48,11 @@ def tune(*arguments):
 
 
 def test_the_best_mean_wins_and_is_written_with_everything_that_was_tried(
-    trained, tmp_path, capsys
+    trained, data, tmp_path, capsys
 ):
     out = tmp_path / "sweep"
     alphas = ["0.1", "0.5", "2.5"]
-    assert tune("cfcql", "--data", "spread-random", "--alphas", *alphas, "--out", str(out)) == 0
+    assert tune("cfcql", "--data", data, "--alphas", *alphas, "--out", str(out)) == 0
     table = capsys.readouterr().out
     assert table.splitlines()[-2:] == [
         "0.5     100.5   100.0 101.0  best",
@@ -50,27 +65,34 @@ def test_the_best_mean_wins_and_is_written_with_everything_that_was_tried(
     assert (out / "alpha.png").stat().st_size > 5000
 
 
-def test_trials_are_short_resumable_and_apart_by_alpha(trained, tmp_path):
+def test_all_trials_are_executed_in_one_go_short_and_apart(trained, data, tmp_path):
     out = tmp_path / "sweep"
-    tune("cfcql", "--data", "spread-random", "--alphas", "0.1", "1.0", "--rounds", "400",
-         "--out", str(out))  # fmt: skip
-    assert [config.rounds for config, _ in trained] == [100, 100]
-    assert all(options.resume for _, options in trained)
-    assert [options.out.name for _, options in trained] == ["alpha-0.1", "alpha-1"]
+    tune("cfcql", "--data", data, "--alphas", "0.1", "1.0", "--rounds", "400", "--out", str(out))
+    [runs] = trained
+    assert [run.config.rounds for _, run in runs] == [100] * 4
+    assert [str(folder / run.place) for folder, run in runs] == [
+        f"{out}/alpha-{alpha}/seed-{seed}" for alpha in ("0.1", "1") for seed in (100, 101)
+    ]
+    assert len({run.place for _, run in runs}) == 4
 
 
-def test_a_failed_seed_is_named_and_the_others_count(monkeypatch, tmp_path, capsys):
-    def train_seeds(algorithm, config, options):
-        return [
-            {"seed": 100, "score": 50.0, "error": "", "note": ""},
-            {"seed": 101, "score": None, "error": "Not finite", "note": ""},
-        ]
+@pytest.mark.parametrize(
+    "end",
+    [
+        Event("failed", error="killed"),
+        Event("diverged", record={"evaluation": None, "seconds": 0.0, "diverged": "Not finite"}),
+    ],
+)
+def test_a_failed_seed_is_named_and_the_others_count(monkeypatch, data, tmp_path, capsys, end):
+    def execute(self, runs, report):
+        for run in runs:
+            report(run, end if run.seed == 101 else score(run))
 
-    monkeypatch.setattr(train, "train_seeds", train_seeds)
+    monkeypatch.setattr(Local, "execute", execute)
     out = tmp_path / "sweep"
-    assert tune("cfcql", "--data", "spread-random", "--alphas", "1", "--out", str(out), "--json")
+    assert tune("cfcql", "--data", data, "--alphas", "0.5", "--out", str(out), "--json") == 1
     result = json.loads(capsys.readouterr().out)
-    assert result["alphas"] == [{"alpha": 1.0, "scores": [50.0], "mean": 50.0, "failed": [101]}]
+    assert result["alphas"] == [{"alpha": 0.5, "scores": [100.0], "mean": 100.0, "failed": [101]}]
 
 
 @pytest.mark.parametrize(
@@ -86,10 +108,10 @@ def test_mistakes_are_answered_with_a_sentence(arguments, sentence, capsys):
     assert sentence in capsys.readouterr().err
 
 
-def test_data_without_a_world_cannot_be_tuned_by_score(monkeypatch, tmp_path, capsys):
-    def train_seeds(algorithm, config, options):
-        return [{"seed": 100, "score": None, "error": "", "note": "Not evaluated: no world."}]
-
-    monkeypatch.setattr(train, "train_seeds", train_seeds)
-    assert tune("cfcql", "--data", "spread-random", "--out", str(tmp_path / "sweep")) != 0
+def test_data_without_a_world_cannot_be_tuned_by_score(monkeypatch, data, tmp_path, capsys):
+    note = Event("done", record={"evaluation": None, "seconds": 1.0, "note": "Not evaluated."})
+    monkeypatch.setattr(
+        Local, "execute", lambda self, runs, report: [report(run, note) for run in runs]
+    )
+    assert tune("cfcql", "--data", data, "--out", str(tmp_path / "sweep")) != 0
     assert "nothing to tune by" in capsys.readouterr().err

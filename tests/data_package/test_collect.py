@@ -30,7 +30,7 @@ def test_a_particle_dataset_has_the_size_and_provenance_asked_for(name, tmp_path
     assert dataset.spec.task == task
     assert dataset.info["seed"] == 1
     assert dataset.info["reference"]["expert"] == behaviours.record(task)["expert"]
-    assert dataset.spec.prey == ("" if task == "spread" else f"{task}-prey")
+    assert dataset.spec.prey == ("" if task == "spread" else f"{task}-prey-2")
 
 
 def test_the_same_command_gives_the_same_bytes_and_another_seed_other_ones(tmp_path):
@@ -64,7 +64,7 @@ def test_every_spread_expert_reaches_the_published_return():
 def test_a_replay_is_the_beginning_of_a_training_and_improves(tmp_path, monkeypatch):
     record = behaviours.record("spread")
     record["seeds"][0]["medium"] |= {"snapshot": 2, "steps": 16_000}
-    monkeypatch.setattr(behaviours, "record", lambda task: record)
+    monkeypatch.setattr(behaviours, "record", lambda task, folder=None: record)
     collect.make_dataset("spread-medium-replay", tmp_path / "d", transitions=8000)
     collect.make_dataset("spread-medium-replay", tmp_path / "e", transitions=8000)
     dataset = load_dataset(tmp_path / "d")
@@ -76,16 +76,44 @@ def test_a_replay_is_the_beginning_of_a_training_and_improves(tmp_path, monkeypa
     assert abs(last.std() - 3**-0.5) > 0.03
 
 
-def test_more_replay_than_was_lived_is_refused_and_leaves_nothing(tmp_path):
+def test_more_replay_than_experience_is_refused_and_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match="was medium"):
         collect.make_dataset("spread-medium-replay", tmp_path / "d", transitions=10**8)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("seed", [-1, 5])
+@pytest.mark.parametrize("seed", [-1, 5, 99, 105])
 def test_seeds_without_a_behaviour_are_refused(seed, tmp_path):
     with pytest.raises(InputError, match="0 to 4"):
         collect.make_dataset("spread-random", tmp_path / "d", seed=seed)
+
+
+@pytest.mark.parametrize("quality", ["random", "medium"])
+def test_development_data_has_the_same_behaviour_in_other_episodes(quality, tmp_path):
+    for seed in (1, 101):
+        collect.make_dataset(f"spread-{quality}", tmp_path / f"{seed}", seed=seed, transitions=5000)
+    mine, other = (load_dataset(tmp_path / f"{seed}") for seed in (1, 101))
+    assert mine.info["behaviour"] == other.info["behaviour"]
+    assert not (mine.joint_observations == other.joint_observations).all(axis=1).any()
+    assert abs(mine.returns.mean() - other.returns.mean()) < 20
+
+
+def test_a_development_replay_is_another_training(tmp_path, monkeypatch):
+    record = behaviours.record("spread")
+    record["seeds"][0]["medium"] |= {"snapshot": 2, "steps": 16_000}
+    monkeypatch.setattr(behaviours, "record", lambda task, folder=None: record)
+    for seed in (0, 100):
+        path = tmp_path / f"{seed}"
+        collect.make_dataset("spread-medium-replay", path, seed=seed, transitions=8000)
+    mine, other = (load_dataset(tmp_path / f"{seed}") for seed in (0, 100))
+    assert mine.n_transitions == other.n_transitions
+    assert not (mine.joint_observations == other.joint_observations).all(axis=1).any()
+
+
+def test_a_run_seed_from_a_hundred_on_uses_a_dataset_for_development(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path))
+    monkeypatch.setattr(collect, "SIZE", 500)
+    assert cache.resolve("spread-random", seed=107).info["seed"] == 102
 
 
 def test_the_cache_makes_a_dataset_once(tmp_path, monkeypatch):
@@ -97,7 +125,7 @@ def test_the_cache_makes_a_dataset_once(tmp_path, monkeypatch):
     assert first.identity == second.identity
     assert cache.place("spread-random", 2).stat().st_mtime_ns == made
     assert cache.resolve(cache.place("spread-random", 2)).identity == first.identity
-    assert cache.resolve("spread-random", seed=107).info["seed"] == 2  # there are five
+    assert cache.resolve("spread-random", seed=7).info["seed"] == 2  # there are five
 
 
 def test_a_misspelt_name_and_a_wrong_folder_get_different_sentences(tmp_path):

@@ -4,8 +4,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from spacql.experiments.plans import Plan, configured
-from spacql.experiments.store import Store
+from spacql.algorithms.settings import configure
+from spacql.experiments.plans import Plan
+from spacql.experiments.store import Store, summary
 from spacql.files import write_json
 
 IDENTITY = "1234567890abcdef"
@@ -21,11 +22,12 @@ def run_folder(
     score: float | None = 50.0,
     identity: str = IDENTITY,
     done: bool = True,
+    diverged: str = "",
     rounds: int = 40,
 ) -> Path:
     """A run of `rounds` rounds, evaluated every ten, whose metric td_error is its round."""
     if config is None:
-        config = asdict(configured(algorithm, dataset, {"rounds": rounds}))
+        config = asdict(configure(algorithm, dataset, {"rounds": rounds}))
     rounds = config["rounds"]
     described = {
         "algorithm": algorithm,
@@ -42,7 +44,9 @@ def run_folder(
         lines.append(f'{{"round": {r}, "td_error": {r}.0, "u": [{r}.0, 2.0], "w": [0.75, 0.25]'
                      f', "actor_gradient": 1.0{scored}}}\n')  # fmt: skip
     (folder / "metrics.jsonl").write_text("".join(lines))
-    if done:
+    if diverged:
+        write_json(folder / "diverged.json", {"error": diverged})
+    elif done:
         evaluation = {"score": score, "return": {"mean": 150.123456, "std": 3.0, "iqm": 1.0},
                       "episodes": 500, "returns": [1.0] * 500}  # fmt: skip
         write_json(folder / "result.json", {"rounds": rounds, "seconds": 12.3456789,
@@ -56,11 +60,11 @@ def fill(plan: Plan, store: Store, scores: dict[str, list[float]], work: Path) -
         given = scores.get(f"{column.label}/{method.label}", [])
         for run, score in zip(plan.cell(method, column), given, strict=False):
             folder = run_folder(
-                work / run.name,
+                work / run.place,
                 algorithm=run.algorithm,
                 dataset=run.dataset,
                 seed=run.seed,
                 config=asdict(run.config),
                 score=score,
             )
-            store.add(folder)
+            store.add(summary(folder))

@@ -1,4 +1,4 @@
-"""Executing planned runs: resuming, failing, and one tiny training from plan to store."""
+"""Executing planned runs: resuming, failing, and one tiny training from plan to record."""
 
 import json
 import os
@@ -7,55 +7,108 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 from experiments_toy import run_folder
 
-from spacql.data import collect
-from spacql.errors import InputError
-from spacql.experiments import executors
-from spacql.experiments.executors import Local
-from spacql.experiments.plans import PlannedRun, configured, make_plan
-from spacql.training.seeds import Job
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+from training_toy import TINY, toy_dataset
 
-TINY = {"rounds": 2, "batch_size": 16, "hidden": (8, 8), "critics": 2, "updates": 1, "samples": 2}
+from spacql.algorithms.settings import configure
+from spacql.data import save_dataset
+from spacql.errors import Diverged, InputError
+from spacql.experiments import executors, worker
+from spacql.experiments.executors import Event, Local, PlannedRun
+from spacql.experiments.paper import make_plan
+from spacql.experiments.store import summary
+from spacql.runs import locked
+from spacql.training.metrics import read_metrics
+
+
+def one_run() -> PlannedRun:
+    [run] = make_plan("table1", only=("spread-random", "cfcql"), seeds=(0,)).runs()
+    return run
+
+
+def workers_do(monkeypatch: pytest.MonkeyPatch, codes: dict[str, str]) -> None:
+    """Replace the worker of each algorithm by a few lines of Python."""
+    start = "import json, os, sys, time\ndef say(**event): print(json.dumps(event), flush=True)\n"
+    monkeypatch.setattr(
+        Local, "command", lambda self, run: [sys.executable, "-c", start + codes[run.algorithm]]
+    )
+
+
+def planned(*algorithms: str) -> list[PlannedRun]:
+    return make_plan("table2", only=("spread-random", *algorithms), seeds=(0,)).runs()
 
 
 def test_finished_folders_are_reported_without_a_process(tmp_path, monkeypatch) -> None:
-    [run] = make_plan("table1", only=("spread-random", "cfcql"), seeds=(0,)).runs()
-    folder = run_folder(tmp_path / run.name, config=asdict(run.config))
-    monkeypatch.setattr(executors, "run_jobs", None)
+    run = one_run()
+    folder = run_folder(tmp_path / run.place, config=asdict(run.config))
+    monkeypatch.setattr(executors.subprocess, "Popen", None)
     told = []
     Local(tmp_path).execute([run], lambda run, event: told.append(event))
-    assert told == [{"kind": "done", "folder": folder}]
+    assert told == [Event("done", record=summary(folder))]
 
 
-def test_failed_and_diverged_runs_are_reported_and_the_others_are_done(
-    tmp_path, monkeypatch
-) -> None:
+def test_every_run_ends_with_one_event_whatever_its_process_does(tmp_path, monkeypatch) -> None:
     codes = {
-        "icql-qs": 'print(\'{"error": "a sentence"}\'); exit(2)',
-        "cfcql": 'print(\'{"error": "Not finite at round 3: u."}\'); exit(2)',
-        "macql": 'print(\'{"round": 1, "score": 3.5}\'); print(\'{"done": true}\')',
+        "spacql": "os.kill(os.getpid(), 9)",
+        "icql-qs": "say(kind='failed', error='a sentence')",
+        "cfcql": "say(kind='diverged', record={'diverged': 'at 3'})",
+        "macql": "print('noise'); say(kind='progress', round=1, score=3.5)\n"
+        "say(kind='done', record={'seed': 0})",
+        "omar": "raise ValueError('no good')",
     }
-    runs = make_plan("table2", only=("spread-random", *codes), seeds=(0,)).runs()
-    monkeypatch.setattr(
-        Local, "command", lambda self, run, folder: [sys.executable, "-c", codes[run.algorithm]]
-    )
+    workers_do(monkeypatch, codes)
     told = []
-    Local(tmp_path, workers=1).execute(runs, lambda run, e: told.append((run.algorithm, e)))
-    folders = {run.algorithm: tmp_path / run.name for run in runs}
-    broke = {"folder": folders["cfcql"], "error": "Not finite at round 3: u."}
-    assert told == [
-        ("icql-qs", {"kind": "failed", "error": "a sentence"}),
-        ("cfcql", {"kind": "diverged", **broke}),
-        ("macql", {"kind": "progress", "round": 1, "score": 3.5}),
-        ("macql", {"kind": "done", "folder": folders["macql"]}),
+    Local(tmp_path, workers=1).execute(
+        planned(*codes), lambda run, event: told.append((run.algorithm, event))
+    )
+    killed, *between, raised = told
+    assert killed[1].kind == raised[1].kind == "failed"
+    assert "killed by signal 9" in killed[1].error
+    assert "no good" in raised[1].error
+    assert between == [
+        ("icql-qs", Event("failed", error="a sentence")),
+        ("cfcql", Event("diverged", record={"diverged": "at 3"})),
+        ("macql", Event("progress", round=1, score=3.5)),
+        ("macql", Event("done", record={"seed": 0})),
     ]
 
 
-def test_a_worker_ends_when_its_reproduction_was_killed() -> None:
-    child = "from spacql.experiments.executors import _end_with_parent as end\nimport time\n"
+def test_workers_are_single_threaded_and_have_a_core(tmp_path, monkeypatch) -> None:
+    say = "say(kind='done', record={k: os.environ[k] for k in ('XLA_FLAGS', 'SPACQL_CORE')})"
+    workers_do(monkeypatch, {"cfcql": say, "macql": say})
+    told = []
+    Local(tmp_path, workers=2).execute(
+        planned("cfcql", "macql"), lambda run, event: told.append(event.record)
+    )
+    assert len(told) == 2
+    for environment in told:
+        assert "--xla_cpu_multi_thread_eigen=false" in environment["XLA_FLAGS"]
+        assert int(environment["SPACQL_CORE"]) in executors.cores()
+
+
+def test_an_interrupt_ends_the_workers_and_reports_no_failure(tmp_path, monkeypatch) -> None:
+    code = "say(kind='progress', round=os.getpid()); time.sleep(60)"
+    workers_do(monkeypatch, {"cfcql": code, "macql": code})
+    told: list[Event] = []
+
+    def report(run: PlannedRun, event: Event) -> None:
+        told.append(event)
+        os.kill(os.getpid(), signal.SIGINT)  # Ctrl-C
+
+    with pytest.raises(KeyboardInterrupt):
+        Local(tmp_path, workers=1).execute(planned("cfcql", "macql"), report)
+    assert [event.kind for event in told] == ["progress"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(told[0].round, 0)
+
+
+def test_a_worker_ends_when_its_parent_was_killed() -> None:
+    child = "from spacql.experiments.worker import end_with_parent as end\nimport time\n"
     child += "end(); print('ready', flush=True); time.sleep(60)"
     parent = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"
     process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True)
@@ -67,45 +120,68 @@ def test_a_worker_ends_when_its_reproduction_was_killed() -> None:
 
 
 def test_a_folder_is_trained_in_by_one_process(tmp_path) -> None:
-    held = executors._lock(tmp_path / "seed-0")
-    with pytest.raises(InputError, match="Another process"):
-        executors._lock(tmp_path / "seed-0")
-    held.close()
-    executors._lock(tmp_path / "seed-0").close()
+    with locked(tmp_path / "seed-0"):
+        with pytest.raises(InputError, match="Another process"), locked(tmp_path / "seed-0"):
+            pass
+        told: list[Event] = []
+        worker.work(one_run(), tmp_path / "seed-0", told.append)
+        assert [(event.kind, event.error.split(" is")[0]) for event in told] == [
+            ("failed", "Another process")
+        ]
+    with locked(tmp_path / "seed-0"):
+        pass
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="Cannot write"), locked(tmp_path / "file" / "seed-0"):
+        pass
 
 
-@pytest.fixture
-def small_data(tmp_path, monkeypatch):
-    """spread-random of 100 episodes in a cache of its own."""
-    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path / "cache"))
-    from spacql.data.cache import place
+def test_a_planned_run_is_the_same_after_a_way_through_json() -> None:
+    run = one_run()
+    named = PlannedRun("cfcql", "/some/folder", 3, run.config, "seed-3", 7, ("tensorboard",))
+    for one in (run, named):
+        assert PlannedRun.from_json(json.loads(json.dumps(one.to_json()))) == one
+    assert named.place == "seed-3"
+    assert run.place.startswith("spread-random/cfcql-")
 
-    collect.make_dataset("spread-random", place("spread-random", 0), transitions=2500)
+
+def toy_run(tmp_path: Path, **values: object) -> PlannedRun:
+    """A tiny training on a dataset of no known world."""
+    save_dataset(toy_dataset(), tmp_path / "data")
+    config = configure("spacql", overrides={**TINY, **values})
+    return PlannedRun("spacql", str(tmp_path / "data"), 0, config, "seed-0")
 
 
-def test_an_interrupted_run_goes_on_to_its_end(tmp_path, small_data) -> None:
-    """Killed after its first checkpoint, it continues from there."""
-    config = configured("cfcql", "spread-random", {**TINY, "rounds": 30})
-    run = PlannedRun("cfcql", "spread-random", 0, config)
-    local = Local(tmp_path / "runs", workers=1)
-    folder = tmp_path / "runs" / run.name
-    process = subprocess.Popen(local.command(run, folder), stdout=subprocess.PIPE, text=True)
+def test_a_diverged_training_is_an_event_with_a_record(tmp_path, monkeypatch) -> None:
+    def diverge(*_, **__):
+        raise Diverged("Not finite.")
+
+    monkeypatch.setattr("spacql.training.loop.fit", diverge)
+    told: list[Event] = []
+    worker.work(toy_run(tmp_path), tmp_path / "run", told.append)
+    [event] = told
+    assert event.kind == "diverged"
+    assert (event.record["diverged"], event.record["evaluation"]) == ("Not finite.", None)
+    assert str(tmp_path) not in json.dumps(event.record), "a record names no place of a machine"
+
+
+def test_a_run_killed_in_the_middle_resumes_to_identical_bits(tmp_path) -> None:
+    run = toy_run(tmp_path, rounds=400)
+    local = Local(tmp_path / "killed", workers=1)
+    killed = tmp_path / "killed" / "seed-0"
+    process = subprocess.Popen(local.command(run), stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
-        if json.loads(line).get("round", 0) >= 10:
+        if json.loads(line)["round"] >= 30:  # between the checkpoints of rounds 20 and 40
             os.kill(process.pid, signal.SIGKILL)
             break
-    process.wait()
-    assert not (folder / "result.json").exists()
-    told: list[dict] = []
-    local.execute([run], lambda run, event: told.append(dict(event)))
-    assert told[-1] == {"kind": "done", "folder": folder}
-    first = next(event["round"] for event in told if event["kind"] == "progress")
-    assert first > 10, "it did not begin anew"
-
-
-def test_a_job_is_a_command_that_names_everything() -> None:
-    [run] = make_plan("table1", only=("spread-random", "cfcql"), seeds=(0,)).runs()
-    job = Job("x", Local(executors.Path("runs")).command(run, executors.Path("runs/x")))
-    what = json.loads(job.command[-1])
-    assert what["config"]["rounds"] == run.config.rounds
-    assert (what["algorithm"], what["dataset"], what["seed"]) == ("cfcql", "spread-random", 0)
+    assert process.wait() == -signal.SIGKILL
+    assert not (killed / "result.json").exists()
+    told: list[Event] = []
+    local.execute([run], lambda run, event: told.append(event))
+    assert told[0].round > 20, "it did not begin anew"
+    assert told[-1] == Event("done", record=summary(killed))
+    assert "no task 'toy'" in told[-1].record["note"]
+    worker.work(run, tmp_path / "whole", lambda event: None)
+    for file in ("metrics.jsonl", "policy.safetensors", "policy.json"):
+        assert (killed / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), file
+    assert len(read_metrics(killed / "metrics.jsonl")) == 400
+    assert len(list((killed / "checkpoints").iterdir())) <= 3

@@ -11,7 +11,7 @@ from spacql.commands.reproduce import reproduce
 from spacql.data import Dataset
 from spacql.errors import InputError
 from spacql.experiments import figures, slices
-from spacql.experiments.plans import make_plan
+from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
 
 

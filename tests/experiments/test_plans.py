@@ -4,17 +4,12 @@ import pytest
 from experiments_toy import fill
 
 from spacql.algorithms.registry import MODULES
-from spacql.algorithms.settings import TASKS as TASK_SETTINGS
+from spacql.algorithms.settings import configure, usual_rounds
 from spacql.errors import InputError
-from spacql.experiments.plans import (
-    PLANS,
-    QUALITIES,
-    TASKS,
-    configured,
-    make_plan,
-    published,
-)
+from spacql.experiments.paper import PLANS, make_plan, published
+from spacql.experiments.plans import QUALITIES
 from spacql.experiments.store import Store
+from spacql.worlds import TASKS
 
 
 @pytest.mark.parametrize(
@@ -35,7 +30,7 @@ from spacql.experiments.store import Store
 def test_a_plan_has_a_run_for_every_cell_and_seed_and_none_twice(name, cells) -> None:
     runs = make_plan(name).runs()
     assert len(runs) == 5 * cells
-    assert len({run.key for run in runs}) == len({run.name for run in runs}) == len(runs)
+    assert len({run.key for run in runs}) == len({run.place for run in runs}) == len(runs)
 
 
 def test_the_ablation_answers_its_question() -> None:
@@ -58,13 +53,13 @@ def test_a_table_fills_evenly_seed_by_seed() -> None:
 
 
 def test_rounds_go_over_settings_and_settings_over_defaults() -> None:
-    config = configured("cfcql", "world-random", {"critics": 10})
-    assert (config.rounds, config.critics) == (TASK_SETTINGS["world"]["rounds"], 10)
+    config = configure("cfcql", "world-random", {"critics": 10})
+    assert (config.rounds, config.critics) == (usual_rounds("world"), 10)
     assert {run.config.rounds for run in make_plan("table1", rounds=70).runs()} == {70}
     with pytest.raises(InputError, match=r"one in 3 transitions of a batch of 1024"):
-        configured("cfcql", "world-random", {"penalty_every": 3})
+        configure("cfcql", "world-random", {"penalty_every": 3})
     with pytest.raises(InputError, match="no hyperparameter 'critcs'"):
-        configured("cfcql", "world-random", {"critcs": 10})
+        configure("cfcql", "world-random", {"critcs": 10})
 
 
 def cells(*only: str, name: str = "table2") -> set[tuple[str, str]]:

@@ -2,16 +2,19 @@
 
 import json
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 from experiments_toy import IDENTITY, run_folder
 
+from spacql.algorithms.settings import REMOVED, config_from, configure
 from spacql.errors import InputError
-from spacql.experiments.plans import configured
 from spacql.experiments.store import (
     Store,
     StoredRun,
     digest,
+    ended,
+    key,
     mixed_data,
     run_folders,
     signature,
@@ -22,12 +25,12 @@ from spacql.files import write_json
 
 
 def config(**values):
-    return asdict(configured("cfcql", "spread-random", {"rounds": 40, **values}))
+    return asdict(configure("cfcql", "spread-random", {"rounds": 40, **values}))
 
 
 def test_a_run_is_kept_in_a_small_file_and_read_again(tmp_path) -> None:
     store = Store(tmp_path / "results")
-    assert store.add(run_folder(tmp_path / "seed-0")) == "added"
+    assert store.add(summary(run_folder(tmp_path / "seed-0"))) == "added"
     [path] = (tmp_path / "results" / "runs" / "spread-random").iterdir()
     assert path.name == f"cfcql-{digest(config())}-seed-0.json"
     assert path.stat().st_size < 5000
@@ -35,7 +38,7 @@ def test_a_run_is_kept_in_a_small_file_and_read_again(tmp_path) -> None:
     [run] = Store(tmp_path / "results")
     assert (run.algorithm, run.dataset, run.seed, run.score) == ("cfcql", "spread-random", 0, 50)
     assert run.config == json.loads(json.dumps(config()))
-    assert run.data == ("spread-random", 0, IDENTITY)
+    assert (run.dataset, run.dataset_seed, run.identity) == ("spread-random", 0, IDENTITY)
     assert run.seconds == 12.346, "five digits"
     assert run.record["evaluation"]["return"] == {"mean": 150.12, "std": 3.0}
     assert "returns" not in run.record["evaluation"]
@@ -61,52 +64,83 @@ def test_long_curves_are_thinned_and_keep_their_end() -> None:
 
 def test_a_run_is_found_by_every_value_of_its_configuration(tmp_path) -> None:
     store = Store(tmp_path / "results")
-    store.add(run_folder(tmp_path / "run", config=config(alpha=1.0)))
-    assert store.find("cfcql", config(alpha=1), "spread-random", 0) is not None
-    assert store.find("cfcql", config(alpha=1), "spread-random", 0, IDENTITY) is not None
-    assert store.find("cfcql", config(alpha=1), "spread-random", 0, "other") is None
-    assert store.find("cfcql", config(alpha=1.1), "spread-random", 0) is None
-    assert store.find("cfcql", config(alpha=1), "spread-random", 1) is None
-    assert store.find("cfcql", config(alpha=1), "spread-expert", 0) is None
-    assert store.find("macql", config(alpha=1), "spread-random", 0) is None
-    changed = config(alpha=1) | {"target_noise": 0.06}  # as if a default had changed since
-    assert store.find("cfcql", changed, "spread-random", 0) is None
-    assert store.find("cfcql", config(alpha=1) | {"new": 3}, "spread-random", 0) is None
+    store.add(summary(run_folder(tmp_path / "run", config=config(alpha=1.0))))
+
+    def found(algorithm="cfcql", dataset="spread-random", seed=0, **values):
+        return key(algorithm, config(alpha=1) | values, dataset, seed) in store.runs
+
+    assert found()
+    assert not found(alpha=1.1)
+    assert not found(seed=1)
+    assert not found(dataset="spread-expert")
+    assert not found("macql")
+    assert not found(target_noise=0.06), "as if a default had changed since"
+    assert not found(new=3)
 
 
 def test_a_later_hyperparameter_matches_at_the_value_that_changes_nothing() -> None:
-    now = asdict(configured("spacql", "spread-random", {}))
+    now = asdict(configure("spacql", "spread-random", {}))
     before = {name: value for name, value in now.items() if name != "mixing"}
     assert signature(now) == signature(before)
     assert signature(now | {"mixing": "uniform"}) != signature(before)
 
 
+def test_a_removed_hyperparameter_matches_at_the_value_that_all_runs_had() -> None:
+    now = config()
+    for gone in REMOVED:
+        now.pop(gone, None)
+    before = now | REMOVED
+    assert signature(now) == signature(before)
+    assert signature(before | {"tau": 2.0}) != signature(now)
+    assert asdict(config_from("cfcql", before)).items() >= now.items()
+    with pytest.raises(InputError, match="no hyperparameter 'tau'"):
+        config_from("bc", {"rounds": 3, "tau": 2.0})
+
+
+def test_every_stored_run_of_the_checkout_is_found_without_the_removed_ones() -> None:
+    store = Store(Path(__file__).parents[2] / "results")
+    assert len(store) > 500
+    for run in store:
+        values = {n: v for n, v in run.config.items() if n not in REMOVED}
+        assert key(run.algorithm, values, run.dataset, run.seed) == run.key
+
+
+def test_a_name_from_a_file_is_no_path(tmp_path) -> None:
+    store = Store(tmp_path / "results")
+    assert store.add(summary(run_folder(tmp_path / "run", dataset="../../up"))) == "added"
+    [path] = (tmp_path / "results").rglob("*.json")
+    assert path.parent.name == "-..-up"
+
+
 def test_what_is_there_is_not_replaced_and_other_data_is_noticed(tmp_path) -> None:
     store = Store(tmp_path / "results")
-    store.add(run_folder(tmp_path / "a"))
-    assert store.add(run_folder(tmp_path / "b", score=99.0)) == "there"
-    assert store.add(run_folder(tmp_path / "c", identity="ffff")) == "other data"
+    store.add(summary(run_folder(tmp_path / "a")))
+    assert store.add(summary(run_folder(tmp_path / "b", score=99.0))) == "there"
+    assert store.add(summary(run_folder(tmp_path / "c", identity="ffff"))) == "other data"
     assert [run.score for run in Store(tmp_path / "results")] == [50]
 
 
 def test_unfinished_and_unscored_runs_are_not_taken(tmp_path) -> None:
     store = Store(tmp_path / "results")
-    assert store.add(run_folder(tmp_path / "a", done=False)) == "unfinished"
+    with pytest.raises(InputError, match="not finished"):
+        summary(run_folder(tmp_path / "a", done=False))
     longer = run_folder(tmp_path / "b")
+    assert ended(longer)
     described = json.loads((longer / "run.json").read_text())
     described["config"]["rounds"] = 80  # to be continued
     write_json(longer / "run.json", described)
-    assert store.add(longer) == "unfinished"
-    assert store.add(run_folder(tmp_path / "c", score=None)) == "no score"
+    assert not ended(longer)
+    assert store.add(summary(run_folder(tmp_path / "c", score=None))) == "no score"
     assert not (tmp_path / "results").exists()
 
 
 def test_different_data_under_one_name_is_said(tmp_path) -> None:
-    runs = [
-        StoredRun(summary(run_folder(tmp_path / name, algorithm=name, seed=seed, identity=data)))
+    folders = [
+        run_folder(tmp_path / f"{name}-{seed}", algorithm=name, seed=seed, identity=data)
         for name, seed, data in (("cfcql", 0, "aaaaaaaaaa"), ("macql", 0, "bbbbbbbbbb"),
                                      ("cfcql", 1, "cccccccccc"))
     ]  # fmt: skip
+    runs = [StoredRun.from_json(summary(folder)) for folder in folders]
     [sentence] = mixed_data(runs)
     assert "spread-random, seed 0" in sentence
     assert "aaaaaaaa cfcql" in sentence
@@ -149,10 +183,10 @@ def test_damaged_and_foreign_files_are_named(tmp_path) -> None:
 def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path) -> None:
     (tmp_path / "runs").write_text("in the way")
     with pytest.raises(InputError, match="Cannot write"):
-        Store(tmp_path).add(run_folder(tmp_path / "run"))
+        Store(tmp_path).add(summary(run_folder(tmp_path / "run")))
 
 
 def test_configurations_are_equal_however_numbers_are_written() -> None:
-    one = configured("cfcql", "spread-random", {})
+    one = configure("cfcql", "spread-random", {})
     same = replace(one, alpha=int(one.alpha) if one.alpha == int(one.alpha) else one.alpha)
     assert signature(asdict(one)) == signature(json.loads(json.dumps(asdict(same))))

@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spacql.algorithms.settings import configure
 from spacql.cli import main
 from spacql.errors import InputError
 from spacql.experiments import sweeps
-from spacql.experiments.plans import QUALITIES, TASKS, configured
+from spacql.experiments.plans import QUALITIES
 from spacql.experiments.store import Store
 from spacql.files import write_json
+from spacql.worlds import TASKS
 
 RESULTS = Path(__file__).parents[2] / "results"
 SWEPT = ("spacql", "icql-qs", "cfcql", "macql", "omar")  # all that have an alpha
@@ -20,7 +22,7 @@ CLOSE = 5.0  # points of score that a seed cannot tell apart
 
 
 def put(folder: Path, algorithm: str, data: str, scores: dict[float, float], **changed) -> None:
-    config = asdict(configured(algorithm, data, {}))
+    config = asdict(configure(algorithm, data, {}))
     sweep = {
         "algorithm": algorithm,
         "data": data,
@@ -34,7 +36,7 @@ def put(folder: Path, algorithm: str, data: str, scores: dict[float, float], **c
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    used = configured("cfcql", "spread-random", {}).alpha
+    used = configure("cfcql", "spread-random", {}).alpha
     put(tmp_path, "cfcql", "spread-random", {10.0: 1.0, used: 80.04, 0.1: None})
     put(tmp_path, "spacql", "spread-random", {used: 70.0}, rounds=7)
     put(tmp_path, "macql", "my-own-logs", {0.5: 20.0})
@@ -42,7 +44,7 @@ def folder(tmp_path) -> Path:
 
 
 def test_the_alpha_in_use_is_marked_and_sweeps_unlike_today_too(folder) -> None:
-    used = configured("cfcql", "spread-random", {}).alpha
+    used = configure("cfcql", "spread-random", {}).alpha
     text = sweeps.markdown(sweeps.stored(Store(folder)))
     assert (
         f"| random | **{used:g}: 70.0°**<br>(2) | **{used:g}: 80.0**<br>10: 1.0<br>(2) | – |"
@@ -71,7 +73,7 @@ def test_a_file_that_is_no_sweep_is_named(folder) -> None:
 def clear_gain(sweep: sweeps.Sweep) -> float:
     """How far the best alpha is above the one in use, beyond what seeds cannot tell apart: five
     points, or the standard error of the difference where that is more."""
-    scores = {entry["alpha"]: np.array(entry["scores"]) for entry in sweep.record["alphas"]}
+    scores = {alpha: np.array(row) for alpha, row in sweep.by_seed.items()}
     best = max(sweep.scores, key=sweep.scores.__getitem__)
     gains = scores[best] - scores[sweep.used]
     error = gains.std(ddof=1) / len(gains) ** 0.5 if len(gains) > 1 else 0.0

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from experiments_toy import fill
 
 from spacql import evaluation
 from spacql.algorithms import settings
+from spacql.algorithms.settings import usual_rounds
 from spacql.experiments import tables
-from spacql.experiments.plans import make_plan, usual_rounds
+from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
 from spacql.experiments.tables import Statistics, overlapping_with_best, statistics
 
@@ -99,15 +101,14 @@ def test_the_terminal_shows_a_star(table, capsys) -> None:
 def test_runs_on_other_data_of_the_same_name_are_said_below(table, tmp_path) -> None:
     plan, store = table
     run = next(iter(store))
-    run.record["dataset"]["identity"] = "ffffffffffff"
+    store.runs[run.key] = replace(run, identity="ffffffffffff")
     assert "Careful" in tables.markdown(plan, store)
 
 
 def test_notes_say_whose_rounds_and_penalties_are_others(monkeypatch) -> None:
-    monkeypatch.setitem(settings.TASKS, "spread", {"rounds": 2000})
-    monkeypatch.setitem(settings.ALGORITHMS, ("macql", "spread"), {"rounds": 5000, "updates": 1})
-    changed = {("macql", "spread", "random"): {"penalty": "policy"}}
-    monkeypatch.setattr(settings, "TUNED", changed)
+    rows = {("spread-random", name): {"rounds": 2000} for name in ("spacql", "cfcql", "icql-qs")}
+    other = {"rounds": 5000, "updates": 1, "penalty": "policy"}
+    monkeypatch.setattr(settings, "SETTINGS", rows | {("spread-random", "macql"): other})
     only = ("spread-random", "cfcql", "icql-qs", "macql")
     plan = make_plan("table2", only=only)
     assert tables.rounds(plan).endswith(": 2,000 × 5 in spread (macql 5,000 × 1).")

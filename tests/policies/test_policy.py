@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
+from spacql.data import behaviours
 from spacql.errors import InputError
-from spacql.policies import Flee, Policy, Uniform, init_mlp
+from spacql.policies import Flee, Policy, Uniform, init_mlp, saved
 from spacql.policies.policy import uniform
 from spacql.spec import Spec
 
@@ -78,9 +80,9 @@ def test_named_observations_may_come_in_any_order():
         np.testing.assert_array_equal(named, plain)
 
 
-def test_a_random_policy_repeats_with_its_seed():
+def test_a_random_policy_repeats_with_its_key():
     policy, seen = uniform(SPEC), observations()
-    first, same, other = (policy.act(seen, seed=seed) for seed in (1, 1, 2))
+    first, same, other = (policy.act(seen, key=key) for key in (1, jax.random.key(1), 2))
     np.testing.assert_array_equal(first[1], same[1])
     assert (first[1] != other[1]).all()
 
@@ -107,15 +109,17 @@ def broken_policies(path):
     yield "no file", lambda: (path / "policy.safetensors").unlink()
     yield "not valid JSON", lambda: (path / "policy.json").write_text("{")
     yield "is damaged", lambda: (path / "policy.safetensors").write_bytes(b"x" * 100)
-    for change in ({"format": 99}, {"actors": [{"kind": "wizard"}]}):
+    for change, sentence in (
+        ({"format": 99}, "policy format 99; this version reads 1 to 2"),
+        ({"actors": [{"kind": "wizard", "fields": {}}]}, "'wizard', which is not known here"),
+        ({"actors": [{"kind": "mlp", "fields": {"mean": 0}}]}, "do not make a policy"),
+        ({"actors": [{"kind": "mlp"}]}, "do not make a policy"),
+    ):
         text = json.dumps(described | change)
-        yield (
-            "format|do not make a policy",
-            lambda text=text: (path / "policy.json").write_text(text),
-        )
+        yield sentence, lambda text=text: (path / "policy.json").write_text(text)
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(8))
 def test_a_damaged_policy_is_refused_with_a_sentence(number, tmp_path):
     networks().save(tmp_path / "policy")
     sentence, damage = list(broken_policies(tmp_path))[number]
@@ -137,3 +141,55 @@ def test_weights_of_another_policy_are_refused(tmp_path):
     (tmp_path / "b.safetensors").replace(tmp_path / "a.safetensors")
     with pytest.raises(InputError, match="does not belong"):
         Policy.load(tmp_path / "a")
+
+
+def test_policies_of_the_first_format_still_load():
+    """The behaviours that ship with the package were saved by it."""
+    path = behaviours.ASSETS / "behaviours" / "spread-expert-0.json"
+    described = json.loads(path.read_text())
+    assert described["format"] == 1
+    policy = Policy.load(path)
+    assert policy.agents == tuple(described["agents"])
+    assert policy.actors[0].noise == described["actors"][0]["noise"]
+    first = load_file(path.with_suffix(".safetensors"))["0.weights.0"]
+    np.testing.assert_array_equal(policy.actors[0].weights[0], first)
+
+
+class Mixed(eqx.Module):
+    """An actor that is not ours: a module of Equinox's inside, and a scale that a name chooses."""
+
+    inner: eqx.nn.Linear
+    offsets: tuple[jax.Array, ...]
+    shape: str = eqx.field(static=True)
+    low: tuple[float, ...] = eqx.field(static=True)
+    high: tuple[float, ...] = eqx.field(static=True)
+
+    @property
+    def observation_size(self):
+        return self.inner.weight.shape[1]
+
+    def __call__(self, observation, key):
+        shape = {"tanh": jnp.tanh}[self.shape]
+        return shape(observation @ self.inner.weight.T + self.offsets[0]) * jnp.array(self.high)
+
+
+def test_any_equinox_module_may_be_an_actor(tmp_path):
+    inner = eqx.nn.Linear(3, 1, use_bias=False, key=KEY)
+    actor = Mixed(inner, (jnp.array([0.3]),), "tanh", (-2.0,), (2.0,))
+    policy = Policy((actor,), name="mixed", agents=("a",))
+    policy.save(tmp_path / "policy")
+    with pytest.raises(InputError, match=r"kind '.*Mixed', which is not known"):
+        Policy.load(tmp_path)
+    kinds = {saved.kind_name(cls): cls for cls in (Mixed, eqx.nn.Linear)}
+    loaded = Policy.load(tmp_path, kinds=kinds)
+    seen = [np.array([0.1, -0.4, 0.7])]
+    np.testing.assert_array_equal(loaded.act(seen)[0], policy.act(seen)[0])
+    assert loaded.actors[0].shape == "tanh"
+
+
+def test_an_actor_that_holds_a_function_is_refused_with_a_sentence(tmp_path):
+    network = eqx.nn.MLP(3, 1, 8, 1, key=KEY)
+    policy = Policy((network,), name="mlp", agents=("a",))
+    with pytest.raises(InputError, match="functions in its code"):
+        policy.save(tmp_path / "policy")
+    assert not list(tmp_path.iterdir())

@@ -1,28 +1,23 @@
 """Training one seed: what a round sees, resuming to the bit, and stopping with a sentence."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from training_toy import TINY, toy_dataset
 
-from spacql.algorithms import settings
-from spacql.commands.train import Options, parse
-from spacql.data import load_dataset, save_dataset
-from spacql.errors import InputError, TrainingError
+from spacql.algorithms import bc
+from spacql.algorithms.settings import configure
+from spacql.errors import Diverged, InputError
 from spacql.files import read_json, write_json
-from spacql.runs import configure, describe, every, open_folder, run_folder, train
+from spacql.runs import default_folder, describe, every, open_folder, run_folder, train
 from spacql.training.loop import Schedule, chunk_length, sampled
 from spacql.training.metrics import MetricsFile, read_metrics
 
 
 def test_rows_depend_on_seed_and_round_alone() -> None:
-    config = configure("spacql", toy_dataset(), TINY)
+    config = configure("spacql", overrides=TINY)
     rows = np.arange(50)
     np.testing.assert_array_equal(sampled(rows, 1, 7, config), sampled(rows, 1, 7, config))
     assert (sampled(rows, 1, 7, config) != sampled(rows, 1, 8, config)).any()
@@ -43,31 +38,6 @@ def test_metrics_after_a_checkpoint_are_dropped(tmp_path) -> None:
     assert [row["round"] for row in read_metrics(path)] == [1, 2]
 
 
-def test_a_run_killed_in_the_middle_resumes_to_identical_bits(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    save_dataset(toy_dataset(), data)
-    dataset = load_dataset(data)
-    config = configure("spacql", dataset, {**TINY, "rounds": 400})
-    described = describe("spacql", config, dataset, 0, data=str(data)) | {"checkpoint_every": 20}
-    for name in ("whole", "killed"):
-        open_folder(tmp_path / name, described, resume=False)
-    killed = tmp_path / "killed"
-    command = [sys.executable, "-m", "spacql.runs", str(killed)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    for line in process.stdout:
-        if json.loads(line)["round"] >= 30:  # between the checkpoints of rounds 20 and 40
-            os.kill(process.pid, signal.SIGKILL)
-            break
-    assert process.wait() == -signal.SIGKILL
-    assert not (killed / "result.json").exists()
-    run_folder(killed, dataset)
-    run_folder(tmp_path / "whole", dataset)
-    for file in ("metrics.jsonl", "policy.safetensors", "policy.json"):
-        assert (killed / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), file
-    assert len(read_metrics(killed / "metrics.jsonl")) == 400
-    assert len(list((killed / "checkpoints").iterdir())) <= 3
-
-
 def test_a_non_finite_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     first = train("spacql", toy_dataset(), out=folder, **TINY)
@@ -79,56 +49,41 @@ def test_a_non_finite_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path: Pa
     described = read_json(folder / "run.json")
     described["config"]["rounds"] = 60
     write_json(folder / "run.json", described)
-    with pytest.raises(
-        TrainingError, match=r"Not finite at round 21: .*td_error.*round 20 is kept"
-    ):
+    with pytest.raises(Diverged, match=r"Not finite at round 21: .*td_error.*round 20 is kept"):
         run_folder(folder, broken)
+    assert read_json(folder / "diverged.json")["error"].startswith("Not finite at round 21")
     assert [row["round"] for row in read_metrics(folder / "metrics.jsonl")] == list(range(1, 21))
     assert train("spacql", toy_dataset(), out=folder, resume=True, **longer).result["rounds"] == 60
+    assert not (folder / "diverged.json").exists()
 
 
 def test_a_folder_with_a_run_is_not_overwritten(tmp_path: Path) -> None:
-    described = describe("spacql", configure("spacql", toy_dataset(), TINY), toy_dataset(), 0)
+    described = describe("spacql", configure("spacql", overrides=TINY), toy_dataset(), 0)
     open_folder(tmp_path / "run", described, resume=False)
     with pytest.raises(InputError, match="--resume"):
         open_folder(tmp_path / "run", described, resume=False)
     other = describe(
-        "spacql", configure("spacql", toy_dataset(), {**TINY, "alpha": 9.0}), toy_dataset(), 0
+        "spacql", configure("spacql", overrides={**TINY, "alpha": 9.0}), toy_dataset(), 0
     )
     with pytest.raises(InputError, match="another alpha"):
         open_folder(tmp_path / "run", other, resume=True)
-    other = describe("spacql", configure("spacql", toy_dataset(), TINY), toy_dataset(seed=1), 0)
+    other = describe("spacql", configure("spacql", overrides=TINY), toy_dataset(seed=1), 0)
     with pytest.raises(InputError, match="another dataset"):
         open_folder(tmp_path / "run", other, resume=True)
 
 
-def test_wrong_hyperparameters_are_refused() -> None:
-    with pytest.raises(InputError, match="no hyperparameter 'alhpa'"):
-        configure("spacql", toy_dataset(), {"alhpa": 1.0})
-    with pytest.raises(InputError, match=r"discount is 1\.0"):
-        configure("spacql", toy_dataset(), {"discount": 1.0})
-    with pytest.raises(InputError, match="no algorithm 'sarsa'"):
-        configure("sarsa", toy_dataset(), {})
+def test_an_algorithm_may_be_a_module(tmp_path: Path) -> None:
+    tiny = {"rounds": 4, "batch_size": 8, "hidden": (4, 4), "updates": 1}
+    mine = ModuleType("my_own")
+    mine.__dict__.update(vars(bc), __name__="my_own")
+    run = train(mine, toy_dataset(), out=tmp_path / "run", **tiny)
+    assert read_json(run.folder / "run.json")["algorithm"] == "my-own"
+    longer = tiny | {"rounds": 8}
+    again = train(mine, toy_dataset(), out=tmp_path / "run", resume=True, **longer)
+    assert again.result["rounds"] == 8
+    with pytest.raises(InputError, match="no algorithm 'my-own'"):
+        train("my-own", toy_dataset(), out=tmp_path / "other", **tiny)
 
 
-def test_settings_belong_to_the_dataset_s_name() -> None:
-    data = toy_dataset()
-    data.info["name"] = "world-expert"
-    config = configure("cfcql", data, {"rounds": 3})
-    of_task = settings.TASKS["world"]
-    assert config.alpha == settings.ALPHA["world"]["expert"]
-    assert (config.batch_size, config.penalty_every) == (1024, of_task["penalty_every"])
-    assert (config.learning_rate, config.rounds) == (of_task["learning_rate"], 3)
-    assert configure("bc", data, {}).batch_size == settings.BASELINE["batch_size"]
-
-
-def test_alpha_follows_the_penalty_the_same_way_by_call_and_by_command() -> None:
-    data = toy_dataset()
-    data.info["name"] = "spread-random"
-    by_form = settings.ALPHA["spread"]["random"], settings.POLICY_ALPHA["spread"]["random"]
-    assert by_form[0] != by_form[1]
-    for form, alpha in zip(("log-sum-exp", "policy"), by_form, strict=True):
-        assert configure("cfcql", data, {"penalty": form}).alpha == alpha
-        words = ["--data", "spread-random", "--penalty", form]
-        assert parse("train", "cfcql", words, Options)[1].alpha == alpha
-        assert parse("train", "cfcql", [*words, "--alpha", "7"], Options)[1].alpha == 7
+def test_a_dataset_s_name_is_no_path() -> None:
+    assert default_folder("bc", "../../../etc/x", "tune-") == Path("runs/tune-bc-..-..-..-etc-x")

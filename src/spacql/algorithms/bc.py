@@ -11,46 +11,32 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from spacql.algorithms.cloning import squared_distance
-from spacql.algorithms.learner import (
-    Metrics,
-    act,
-    init_actors,
-    optimiser,
-    step_actors,
-    trained,
-)
+from spacql.algorithms import actors as actor_part
+from spacql.algorithms.actors import Actors, Networks, act, init_mlps, squared_distance
+from spacql.algorithms.config import Training
+from spacql.algorithms.critics import Metrics
 from spacql.algorithms.transitions import unit_actions
 from spacql.data import Batch
 from spacql.data.dataset import Statistics
-from spacql.policies import MLP, Policy
+from spacql.policies import Policy
 from spacql.spec import Spec
 
 NEEDS_NEXT_ACTION = False  # nothing follows
 
 
 @dataclass(frozen=True)
-class Config:
-    # Length and size
-    rounds: int = 2000  # a round: `updates` steps of every actor
-    updates: int = 5  # steps a round, each on a batch of its own
-    batch_size: int = 1024  # transitions a batch
-    hidden: tuple[int, ...] = (64, 64)  # units of the hidden layers
-    # Learning
-    actor_learning_rate: float = 0.001  # Adam
-    gradient_clip: float = 0.5  # largest gradient norm of a network
+class Config(Training):
+    """Nothing of its own; a round is `updates` steps of every actor."""
 
 
 class State(eqx.Module):
-    actors: tuple[MLP, ...]
-    actor_optimiser: Any
+    actors: Actors
     spec: Spec = eqx.field(static=True)
 
 
 def init(key: Array, spec: Spec, config: Config, statistics: Statistics) -> State:
-    actors = init_actors(key, spec, config.hidden, statistics)
-    begin = optimiser(config, config.actor_learning_rate).init
-    return State(actors, tuple(begin(trained(actor)) for actor in actors), spec)
+    networks = init_mlps(key, spec, config.hidden, statistics)
+    return State(actor_part.init(networks, config), spec)
 
 
 def update(state: State, batch: Batch, key: Array, config: Config) -> tuple[State, Metrics]:
@@ -62,7 +48,7 @@ def update(state: State, batch: Batch, key: Array, config: Config) -> tuple[Stat
 
 
 def policy(state: State) -> Policy:
-    return Policy(state.actors, name="bc", agents=state.spec.agents)
+    return actor_part.policy(state.actors, state.spec, "bc")
 
 
 def clone(
@@ -70,10 +56,10 @@ def clone(
 ) -> tuple[State, Metrics]:
     """One step of every actor on the mean of (pi_i(o_i) - a_i)^2."""
 
-    def loss(actors: tuple[MLP, ...]) -> Any:
-        pi = act(state.spec, actors, observations)
+    def loss(networks: Networks) -> Any:
+        pi = act(state.spec, networks, observations)
         error = jnp.mean(squared_distance(state.spec, pi, a), axis=0)  # (n,)
         return jnp.sum(error), jnp.mean(error)
 
-    state, error, metrics = step_actors(loss, state, config)
-    return state, {"clone_error": error} | metrics
+    actors, error, metrics = actor_part.step(state.actors, loss, config)
+    return State(actors, state.spec), {"clone_error": error} | metrics

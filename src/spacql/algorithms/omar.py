@@ -2,7 +2,7 @@
 
 Every agent is a learner of its own: critics Q_i(o_i, a_i) on its own observation and reward, with
 the conservative penalty over its own actions. To such an agent the team is itself, so the shared
-code runs once an agent, on a team of one. The actor's gradient may be stuck on a poor hill of Q_i;
+code runs once per agent, on a team of one. The actor's gradient may be stuck on a poor hill of Q_i;
 it is therefore also pulled towards the best action that a search without gradients finds.
 """
 
@@ -15,59 +15,35 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from spacql.algorithms import learner, penalties
-from spacql.algorithms.cloning import squared_distance
-from spacql.algorithms.critics import ensemble_q
+from spacql.algorithms import actors as actor_part
+from spacql.algorithms import learner
+from spacql.algorithms.actors import Networks, act, squared_distance
+from spacql.algorithms.config import Conservative
+from spacql.algorithms.conservative import all_agents_at_once, critic_update, tanh_cost
+from spacql.algorithms.critics import Metrics
+from spacql.algorithms.ensemble import ensemble_q
 from spacql.algorithms.learner import (
-    Metrics,
-    act,
-    all_agents_at_once,
-    critic_update,
-    init_state,
     joint_target,
+    next_actions,
     own_values,
     play_round,
-    step_actors,
-    tanh_cost,
+    with_actors,
 )
-from spacql.algorithms.transitions import Transitions, raw_q, transitions
+from spacql.algorithms.transitions import Transitions, raw_q
 from spacql.data import Batch
 from spacql.data.dataset import Statistics
 from spacql.errors import InputError
-from spacql.policies import MLP, Policy
+from spacql.policies import Policy
 from spacql.spec import Spec
 
 NEEDS_NEXT_ACTION = False  # the agent's own next action is replaced
 
 
 @dataclass(frozen=True)
-class Config:
-    # Length and size
-    rounds: int = 2000  # a round: `updates` critic updates, then one step of actors and targets
-    updates: int = 5  # critic updates a round, each on a batch of its own
-    batch_size: int = 1024  # transitions a batch
-    hidden: tuple[int, ...] = (64, 64)  # units of the hidden layers, of actors and critics
-    critics: int = 2  # J, size of every agent's ensemble
-    # Learning
-    learning_rate: float = 0.01  # Adam, critics
-    actor_learning_rate: float = 0.001  # Adam, actors
-    gradient_clip: float = 0.5  # largest gradient norm of a network
-    target_rate: float = 0.01  # how far targets move towards their networks a round
-    discount: float = 0.95  # gamma
-    target_noise: float = 0.05  # deviation of the noise on target policies' actions
-    action_cost: float = 0.001  # weight of the squared action in the actors' loss
-    tanh_cost: float = 0.0  # the same before the tanh: it brings back an actor that saturated
-    # Penalty
-    alpha: float = 0.5  # weight of the penalty, for standardised rewards
-    penalty: penalties.Form = "log-sum-exp"  # over sampled actions; or at the policy's action
-    penalty_every: int = 1  # the penalty looks at one transition in this many
-    samples: int = 10  # uniform actions in the log-sum-exp
-    policy_samples: int = 0  # actions near the policy's, at o and at o' each, in the log-sum-exp
-    sample_noise: float = 0.2  # deviation of those
-    # Search
+class Config(Conservative):
     coefficient: float = 1.0  # c: of the distance to the best action; 1 - c: of the gradient of Q
     iterations: int = 3  # of the search
-    candidates: int = 10  # actions an iteration
+    candidates: int = 10  # actions per iteration
     elites: int = 0  # how many of them move the search; 0: all, by the softmax of their values
     search_std: float = 2.0  # deviation of the first candidates
 
@@ -90,21 +66,25 @@ class State(eqx.Module):
 def init(key: Array, spec: Spec, config: Config, statistics: Statistics) -> State:
     keys = jax.random.split(key, spec.n_agents)
     agents = tuple(
-        init_state(keys[i], alone(spec, i), config, own_statistics(statistics, i))
+        learner.init(keys[i], alone(spec, i), config, own_statistics(statistics, i))
         for i in range(spec.n_agents)
     )
     return State(agents, spec)
 
 
 def update(state: State, batch: Batch, key: Array, config: Config) -> tuple[State, Metrics]:
-    def critic_step(key: Array, state: learner.State, t: Transitions, config: Any) -> Any:
-        return critic_update(joint_target, all_agents_at_once, key, state, t, config)
+    def critic_step(key: Array, agent: learner.State, t: Transitions) -> Any:
+        return critic_update(target, all_agents_at_once, key, agent, t, config)
+
+    def actor_step(key: Array, agent: learner.State, t: Transitions) -> Any:
+        return improve_actor(key, agent, t, config)
 
     agents, metrics = [], []
     for i, agent in enumerate(state.agents):
-        t = transitions(agent.spec, agent.scale, own_batch(batch, i))
-        agent_key = jax.random.fold_in(key, i)
-        agent, found = play_round(critic_step, improve_actor, agent, t, agent_key, config)
+        own_key = jax.random.fold_in(key, i)
+        agent, found = play_round(
+            critic_step, actor_step, agent, own_batch(batch, i), own_key, config
+        )
         agents.append(agent)
         metrics.append(found)
     mean = {name: jnp.mean(jnp.stack([m[name] for m in metrics])) for name in metrics[0]}
@@ -112,8 +92,16 @@ def update(state: State, batch: Batch, key: Array, config: Config) -> tuple[Stat
 
 
 def policy(state: State) -> Policy:
-    actors = tuple(actor for agent in state.agents for actor in agent.actors)
+    actors = tuple(actor for agent in state.agents for actor in agent.actors.online)
     return Policy(actors, name="omar", agents=state.spec.agents)
+
+
+def target(
+    key: Array, agent: learner.State, t: Transitions, config: Config
+) -> tuple[learner.State, Array, Metrics]:
+    """Y_i = r_i + gamma min_j Qtar_ij(o_i', pi_i(o_i'))."""
+    a_pi = next_actions(key, agent, t, config.target_noise)
+    return agent, joint_target(agent, t, a_pi, config), {}
 
 
 def alone(spec: Spec, i: int) -> Spec:
@@ -184,28 +172,28 @@ def top(count: int, x: Array, q: Array) -> tuple[Array, Array]:
 
 
 def improve_actor(
-    key: Array, state: learner.State, t: Transitions, config: Config
+    key: Array, agent: learner.State, t: Transitions, config: Config
 ) -> tuple[learner.State, Metrics]:
     """One step on c (pi_i(o_i) - best)^2 - (1 - c) Q_i(o_i, pi_i(o_i)), of one agent.
 
     Q is that of the first critic, in the reward's own units: c then weighs the same two things
     as with rewards that are not standardised.
     """
-    unit = state.scale.reward_std
-    first = jax.tree.map(lambda x: x[:1], state.critics)
-    pi = act(state.spec, state.actors, t.observations)  # (B, 1, d)
+    unit = agent.scale.reward_std
+    first = jax.tree.map(lambda x: x[:1], agent.critics.online)
+    pi = act(agent.spec, agent.actors.online, t.observations)  # (B, 1, d)
     values = lambda x: ensemble_q(first, t.s, x[:, :, None])[0]  # noqa: E731
     best = search(key, values, unit, pi[:, 0], config)[:, None]
-    values_of = own_values(state, t)
+    values_of = own_values(agent, t.s, t.a)
 
-    def loss(actors: tuple[MLP, ...]) -> Any:
-        pi = act(state.spec, actors, t.observations)
+    def loss(networks: Networks) -> Any:
+        pi = act(agent.spec, networks, t.observations)
         q = jnp.mean(values_of(pi)[0])
-        distance = jnp.mean(squared_distance(state.spec, pi, best))
+        distance = jnp.mean(squared_distance(agent.spec, pi, best))
         value = config.coefficient * distance - (1 - config.coefficient) * unit * q
-        cost = config.action_cost * jnp.mean(pi**2) + tanh_cost(actors, t, config)
+        cost = config.action_cost * jnp.mean(pi**2) + tanh_cost(networks, t, config)
         return value + cost, (q, distance)
 
-    state, (q, distance), metrics = step_actors(loss, state, config)
-    found = {"q_policy": raw_q(state.scale, q, config.discount), "search_distance": distance}
-    return state, found | metrics
+    actors, (q, distance), metrics = actor_part.step(agent.actors, loss, config)
+    found = {"q_policy": raw_q(agent.scale, q, config.discount), "search_distance": distance}
+    return with_actors(agent, actors), found | metrics

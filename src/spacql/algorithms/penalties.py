@@ -1,6 +1,6 @@
 """The conservative penalty: push Q down at actions outside the data, and up at the logged ones.
 
-    xi_c = alpha * sum_i lambda_i (soft_i(s) - Q(s, a)),      sum_i lambda_i = 1
+    xi_c = alpha * (1/n) sum_i (soft_i(s) - Q(s, a))
 
 where soft_i is one number for the actions that agent i might take instead, the others acting as
 logged. Two forms of it:
@@ -9,21 +9,22 @@ logged. Two forms of it:
                     relative to the uniform one: the log of the mean of exp Q over all actions
     "policy"        Q(s, pi_i(o_i), a_-i), the paper's expectation over the policy's own action
 
-The sum over agents is computed in full, or for one agent a transition: agents take turns over the
-groups of a batch from a random start. And it is computed for all transitions of a batch, or for one
-in so many. Rows of a batch are independent draws, so both have the same expectation as the full
-sum, at a fraction of its cost: ten sampled actions cost ten times what the TD error does, and it is
-the TD error that needs many transitions.
+The mean over agents is computed in full, or for one agent per transition: agents take turns over
+the groups of a batch from a random start. And it is computed for all transitions of a batch, or for
+one in so many. Rows of a batch are independent draws, so both have the same expectation as the full
+mean, at a fraction of its cost: ten sampled actions cost ten times what the TD error does, and it
+is the TD error that needs many transitions.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from spacql.algorithms.critics import (
+from spacql.algorithms.config import Conservative, Counterfactual, Form
+from spacql.algorithms.ensemble import (
     Critic,
     group_size,
     in_groups,
@@ -32,10 +33,6 @@ from spacql.algorithms.critics import (
 )
 from spacql.algorithms.transitions import action_mask
 from spacql.spec import Spec
-
-Form = Literal["log-sum-exp", "policy"]
-Agents = Literal["one", "all"]
-Weights = Literal["uniform", "divergence"]
 
 
 class Alternatives(NamedTuple):
@@ -46,7 +43,6 @@ class Alternatives(NamedTuple):
     a: Array  # (G, p, n, d) the logged joint action
     x: Array  # (G, p, m, N, d)
     log_density: Array  # (G, p, m, N) log p(x), relative to uniform actions
-    weight: Array  # (G, p, m) lambda_i, times n if the agents take turns
 
 
 def soft(form: Form, q: Array, log_density: Array) -> Array:
@@ -62,13 +58,13 @@ def conservative_loss(critic: Critic, z: Array, group: Any, alpha: float, form: 
     z (g, H) is the critic's first layer at (s, a); the group is Y (g,) and `Alternatives` for the
     first p transitions. There the logged action is evaluated as one more alternative.
     """
-    y, (agents, a, x, log_density, weight) = group
-    p = len(a)
+    y, (agents, a, x, log_density) = group
+    p, m = x.shape[:2]
     first = jnp.concatenate([a[:, agents[0]][:, None], x[:, 0]], axis=1)  # (p, 1 + N, d)
     q_first = q_of_agent(critic, z[:p], a, agents[0], first)
-    others = [q_of_agent(critic, z[:p], a, agents[j], x[:, j]) for j in range(1, x.shape[1])]
+    others = [q_of_agent(critic, z[:p], a, agents[j], x[:, j]) for j in range(1, m)]
     q, q_x = q_first[:, 0], jnp.stack([q_first[:, 1:], *others], axis=1)  # (p,), (p, m, N)
-    gap = jnp.sum(weight * (soft(form, q_x, log_density) - q[:, None]), axis=1)
+    gap = jnp.sum((soft(form, q_x, log_density) - q[:, None]) / m, axis=1)
     if p < len(y):
         q = jnp.concatenate([q, later_layers(critic, z[p:])])  # (g,)
     td, penalty = jnp.mean((q - y) ** 2), jnp.mean(gap)
@@ -76,11 +72,11 @@ def conservative_loss(critic: Critic, z: Array, group: Any, alpha: float, form: 
 
 
 def individual(
-    key: Array, spec: Spec, a: Array, pi: Array, next_pi: Array, lambda_i: Array, config: Any
+    key: Array, spec: Spec, a: Array, pi: Array, next_pi: Array, config: Counterfactual
 ) -> Alternatives:
     """One agent at a time, the others as logged in a.
 
-    a, and the policies' actions pi at s and next_pi at s', are (B, n, d), lambda_i (B, n).
+    a, and the policies' actions pi at s and next_pi at s', are (B, n, d).
     """
     batch, n, _ = pi.shape
     one = config.penalty_agents == "one"
@@ -97,23 +93,24 @@ def individual(
     chosen = jax.nn.one_hot(agents, n)
     pick = lambda x: jnp.einsum("Gmn,Gpn...->Gpm...", chosen, kept(x))  # noqa: E731
     x, log_density = sample(sample_key, pick(pi), pick(next_pi), chosen @ action_mask(spec), config)
-    weight = pick(lambda_i) * (n / agents.shape[1])
-    return Alternatives(agents, kept(a), x, log_density, weight)
+    return Alternatives(agents, kept(a), x, log_density)
 
 
-def joint(key: Array, spec: Spec, a: Array, pi: Array, next_pi: Array, config: Any) -> Alternatives:
+def joint(
+    key: Array, spec: Spec, a: Array, pi: Array, next_pi: Array, config: Conservative
+) -> Alternatives:
     """All agents at once: the penalty of a team that counts as one agent with all actions."""
     batch, n, d = pi.shape
     kept = penalised(batch, config, most=batch)
     team = lambda x: kept(x.reshape(batch, 1, n * d))  # noqa: E731
-    count, p = team(a).shape[:2]
+    count = len(team(a))
     mask = jnp.broadcast_to(action_mask(spec).reshape(1, n * d), (count, 1, n * d))
     x, log_density = sample(key, team(pi), team(next_pi), mask, config)
     agents = jnp.zeros((count, 1), int)
-    return Alternatives(agents, team(a), x, log_density, jnp.ones((count, p, 1)))
+    return Alternatives(agents, team(a), x, log_density)
 
 
-def penalised(batch: int, config: Any, most: int) -> Callable[[Array], Array]:
+def penalised(batch: int, config: Conservative, most: int) -> Callable[[Array], Array]:
     """From a batch (B, ...) to the transitions that the penalty looks at, (G, p, ...): the first
     p of each of the G groups that the batch is cut into, one in `penalty_every`."""
     every = config.penalty_every
@@ -121,12 +118,14 @@ def penalised(batch: int, config: Any, most: int) -> Callable[[Array], Array]:
     return lambda x: in_groups(x, p * every)[:, :p]
 
 
-def choices(config: Any) -> int:
+def choices(config: Conservative) -> int:
     """N, the number of alternatives."""
     return 1 if config.penalty == "policy" else config.samples + 2 * config.policy_samples
 
 
-def sample(key: Array, pi: Array, next_pi: Array, mask: Array, config: Any) -> tuple[Array, Array]:
+def sample(
+    key: Array, pi: Array, next_pi: Array, mask: Array, config: Conservative
+) -> tuple[Array, Array]:
     """Alternatives x (G, p, m, N, d) and log p(x) (G, p, m, N).
 
     pi, next_pi (G, p, m, d) are the policies' actions at s and s', mask (G, m, d) says which

@@ -1,155 +1,175 @@
-"""Settings that fit a task and a data quality, where they differ from an algorithm's defaults.
+"""The benchmark's settings: what an algorithm is run with on a dataset, where that differs from its
+defaults; and `configure`, which makes every Config.
 
 Networks and batches are those of the reference code. In the particle tasks trainings are shorter
 and target networks faster (docs/algorithms.md says why). The penalty's weight alpha is for
 standardised rewards and critics without batch normalisation; `spacql tune` finds it for other data.
-A dataset with another name, or a user's own, gets the defaults.
+A dataset with any other name, such as a user's own, gets the defaults.
 """
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
+from types import ModuleType
 from typing import Any
 
-PARTICLE: dict[str, Any] = {
-    "rounds": 500,
-    "batch_size": 1024,
-    "penalty_every": 4,
-    "actor_learning_rate": 0.003,
-    "target_rate": 0.03,
-}
+from spacql.algorithms.registry import find
+from spacql.data.collect import QUALITIES
+from spacql.errors import InputError, suggestion
 
+Values = dict[str, Any]
+
+# Hyperparameters that stored runs have and algorithms no longer do, at the value of all those runs.
+REMOVED: Values = {"penalty_weights": "uniform", "tau": 1.0}
+MIXTURE = ("spacql", "icql-qs", "cfcql")
+PENALISED = (*MIXTURE, "macql")
+
+# Shorter trainings with faster targets.
+_SHORT: Values = {"rounds": 500, "actor_learning_rate": 0.003, "target_rate": 0.03,
+                  "penalty_every": 4}  # fmt: skip
 # Where the others' part in a catch is subtle, the penalty must see what the policy would do, and
 # some actors would end with an action that is the same at all times but for the cost.
-CHASE = PARTICLE | {"learning_rate": 0.003, "samples": 4, "policy_samples": 3, "tanh_cost": 0.01}
-
-# task: values for any quality
-TASKS: dict[str, dict[str, Any]] = {
-    "spread": PARTICLE | {"learning_rate": 0.01},
-    "tag": CHASE,
-    "world": CHASE,
-    # Published: 100,000 rounds of five updates, 256 units, rates of 0.0003 and 0.005, ten samples
-    # of each kind. In a short training the actors need as many steps as the critics.
-    "halfcheetah": {
-        "rounds": 7500,
-        "updates": 1,
-        "batch_size": 256,
-        "hidden": (128, 128),
-        "learning_rate": 0.003,
-        "actor_learning_rate": 0.003,
-        "target_rate": 0.01,
-        "tanh_cost": 0.01,
-        "penalty_every": 4,
-        "samples": 4,
-        "policy_samples": 3,
-    },
-}
-
-# task: alpha by quality, for all conservative algorithms but where TUNED has another. The best of
-# CFCQL's sweeps, or close to it: `spacql results sweeps`; docs/results.md says how they were made.
-ALPHA: dict[str, dict[str, float]] = {
-    "spread": {"random": 2.5, "medium-replay": 0.1, "medium": 0.5, "expert": 0.5},
-    "tag": {"random": 0.5, "medium-replay": 0.1, "medium": 0.1, "expert": 12.5},
-    "world": {"random": 2.5, "medium-replay": 0.5, "medium": 0.5, "expert": 12.5},
-    "halfcheetah": {"random": 0.5, "medium-replay": 0.5, "medium": 0.1, "expert": 12.5},
-}
-
-# The same for the policy penalty, where it differs.
-POLICY_ALPHA: dict[str, dict[str, float]] = {"spread": {"random": 0.1}}
-
+_SEEN: Values = {"learning_rate": 0.003, "tanh_cost": 0.01, "samples": 4,
+                 "policy_samples": 3}  # fmt: skip
+# Published: 100,000 rounds of five updates, 256 units, rates of 0.0003 and 0.005, ten samples
+# of each kind. In a short training the actors need as many steps as the critics.
+_CHEETAH: Values = {"batch_size": 256, "hidden": (128, 128)}
+_LONG: Values = {"rounds": 7500, "updates": 1, "actor_learning_rate": 0.003,
+                 "penalty_every": 4}  # fmt: skip
 # The baselines have smaller batches and more updates. A delayed policy (td3bc) has more rounds of
-# fewer critic updates. Target rates are the published ones.
-BASELINE: dict[str, Any] = {
-    "rounds": 1000,
-    "batch_size": 256,
-    "penalty_every": 1,
-    "actor_learning_rate": 0.001,
-}
-BASELINES: dict[str, dict[str, Any]] = {
-    "omar": BASELINE | {"target_rate": 0.01, "samples": 10, "policy_samples": 0},
-    "iql": BASELINE | {"target_rate": 0.005},
-    "td3bc": BASELINE | {"rounds": 2500, "target_rate": 0.005},
-    "bc": BASELINE,
-}
+# fewer critic updates.
+_SMALL: Values = {"rounds": 1000, "batch_size": 256}
 
-CHEETAH_BASELINE: dict[str, Any] = {
-    "rounds": 4000,
-    "updates": 5,
-    "penalty_every": 1,
-    "learning_rate": 0.001,
-    "actor_learning_rate": 0.001,
-    "target_rate": 0.005,
-}
+# Tasks, algorithms, and what they have on data of any quality.
+BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
+    (("spread",), PENALISED, _SHORT),
+    (("spread",), ("omar", "iql", "bc"), _SMALL),
+    (("spread",), ("td3bc",), _SMALL | {"rounds": 2500}),
+    (("tag", "world"), PENALISED, _SHORT | _SEEN),
+    (("tag", "world"), ("omar",), _SMALL | {"learning_rate": 0.001, "tanh_cost": 0.01}),
+    (("tag", "world"), ("iql",), _SMALL | {"learning_rate": 0.001}),
+    (("tag", "world"), ("td3bc",), _SMALL | {"learning_rate": 0.001, "rounds": 2500}),
+    (("tag", "world"), ("bc",), _SMALL),
+    (("halfcheetah",), PENALISED, _CHEETAH | _LONG | _SEEN),
+    (("halfcheetah",), ("omar",),
+     _CHEETAH | _LONG | _SEEN | {"iterations": 2, "candidates": 20, "elites": 5}),
+    (("halfcheetah",), ("iql",), _CHEETAH | {"rounds": 4000, "learning_rate": 0.001}),
+    (("halfcheetah",), ("td3bc",), _CHEETAH | {"rounds": 10_000, "learning_rate": 0.001}),
+    (("halfcheetah",), ("bc",), _CHEETAH | {"rounds": 4000}),
+)  # fmt: skip
 
-# The same for one algorithm.
-ALGORITHMS: dict[tuple[str, str], dict[str, Any]] = {
-    **{(name, "spread"): values for name, values in BASELINES.items()},
-    **{
-        (name, task): values | {"learning_rate": 0.001}
-        for name, values in BASELINES.items()
-        for task in ("tag", "world")
-    },
-    **{(name, "halfcheetah"): CHEETAH_BASELINE for name in ("iql", "bc")},
-    ("td3bc", "halfcheetah"): CHEETAH_BASELINE | {"rounds": 10_000, "updates": 2},
-    ("omar", "halfcheetah"): {"iterations": 2, "candidates": 20, "elites": 5},
-}
+# Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.
+#
+# alpha is the best of CFCQL's sweeps, or close to it (`spacql results sweeps`; docs/results.md says
+# how they were made), but where in an algorithm's own sweep another was clearly better. OMAR's in
+# the particle tasks is the published one over the reward's deviation (spread 3.3 / 4 / 5.2 / 8.7,
+# tag 1 / 3 / 4.7 / 5, world 0.7 / 3 / 3.6 / 3.8; those of medium-replay are guesses), or its own
+# sweep's. Its coefficients, of the search in the actors' loss, are published and not tuned.
+BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
+    ("spread", MIXTURE, "alpha", (2.5, 0.1, 0.5, 0.5)),
+    ("spread", ("macql",), "alpha", (2.5, 0.02, 0.1, 0.1)),
+    ("spread", ("omar",), "alpha", (0.15, 0.05, 0.2, 0.6)),
+    ("tag", PENALISED, "alpha", (0.5, 0.1, 0.1, 12.5)),
+    ("tag", ("omar",), "alpha", (0.5, 0.2, 1.0, 1.0)),
+    ("tag", ("omar",), "coefficient", (0.9, 0.9, 0.7, 0.9)),
+    ("world", PENALISED, "alpha", (2.5, 0.5, 0.5, 12.5)),
+    ("world", ("omar",), "alpha", (0.7, 0.3, 0.15, 1.3)),
+    ("world", ("omar",), "coefficient", (1.0, 0.7, 0.1, 0.9)),
+    ("halfcheetah", MIXTURE, "alpha", (0.5, 0.5, 0.1, 12.5)),
+    ("halfcheetah", ("macql",), "alpha", (0.1, 0.5, 0.5, 12.5)),
+    ("halfcheetah", ("omar",), "alpha", (1.0, 5.0, 0.2, 5.0)),
+    ("halfcheetah", ("omar",), "coefficient", (1.0, 0.9, 0.7, 0.5)),
+)
 
-# OMAR's weights by quality: of the penalty, and of the search in the actors' loss. In the particle
-# tasks alpha is the published one over the reward's deviation (spread 3.3 / 4 / 5.2 / 8.7, tag
-# 1 / 3 / 4.7 / 5, world 0.7 / 3 / 3.6 / 3.8; those of medium-replay are guesses), which is what it
-# is on standardised rewards. The coefficients are not tuned.
-OMAR: dict[str, dict[str, dict[str, float]]] = {
-    "spread": {
-        "random": {"alpha": 0.15, "coefficient": 1.0},
-        "medium-replay": {"alpha": 0.25, "coefficient": 1.0},
-        "medium": {"alpha": 1.0, "coefficient": 1.0},
-        "expert": {"alpha": 0.6, "coefficient": 1.0},
-    },
-    "tag": {
-        "random": {"alpha": 0.5, "coefficient": 0.9},
-        "medium-replay": {"alpha": 0.2, "coefficient": 0.9},
-        "medium": {"alpha": 1.0, "coefficient": 0.7},
-        "expert": {"alpha": 1.0, "coefficient": 0.9},
-    },
-    "world": {
-        "random": {"alpha": 0.7, "coefficient": 1.0},
-        "medium-replay": {"alpha": 0.3, "coefficient": 0.7},
-        "medium": {"alpha": 0.15, "coefficient": 0.1},
-        "expert": {"alpha": 1.3, "coefficient": 0.9},
-    },
-    "halfcheetah": {
-        "random": {"alpha": 1.0, "coefficient": 1.0},
-        "medium-replay": {"alpha": 5.0, "coefficient": 0.9},
-        "medium": {"alpha": 1.0, "coefficient": 0.7},
-        "expert": {"alpha": 5.0, "coefficient": 0.5},
-    },
-}
-
-# (algorithm, task, quality): its own alpha, where in its own sweep that was clearly better than the
-# one that it would have otherwise; docs/results.md says what is clear, and a test checks it.
-TUNED: dict[tuple[str, str, str], dict[str, Any]] = {
-    ("macql", "spread", "medium-replay"): {"alpha": 0.02},
-    ("macql", "spread", "medium"): {"alpha": 0.1},
-    ("macql", "spread", "expert"): {"alpha": 0.1},
-    ("macql", "halfcheetah", "random"): {"alpha": 0.1},
-    ("macql", "halfcheetah", "medium"): {"alpha": 0.5},
-    ("omar", "spread", "medium-replay"): {"alpha": 0.05},
-    ("omar", "spread", "medium"): {"alpha": 0.2},
-    ("omar", "halfcheetah", "medium"): {"alpha": 0.2},
+# What the policy penalty has instead.
+POLICY_PENALTY: dict[tuple[str, str], Values] = {
+    ("spread-random", name): {"alpha": 0.1} for name in PENALISED
 }
 
 
-def settings(algorithm: str, config: Any, dataset_name: str) -> Any:
-    """`config` with the values of the table for a dataset named `<task>-<quality>`.
+def _resolved() -> dict[tuple[str, str], Values]:
+    """The rows: (dataset, algorithm) to values."""
+    rows: dict[tuple[str, str], Values] = {}
+    for tasks, algorithms, values in BY_TASK:
+        for task in tasks:
+            for quality in QUALITIES:
+                rows |= {(f"{task}-{quality}", name): dict(values) for name in algorithms}
+    for task, algorithms, hyperparameter, by_quality in BY_QUALITY:
+        for quality, value in zip(QUALITIES, by_quality, strict=True):
+            for name in algorithms:
+                rows[f"{task}-{quality}", name][hyperparameter] = value
+    return rows
 
-    What fits may depend on the penalty, which is taken from `config`.
+
+SETTINGS = _resolved()
+
+
+def configure(
+    algorithm: str | ModuleType, dataset: str = "", overrides: Mapping[str, Any] | None = None
+) -> Any:
+    """An algorithm's Config: given values over the dataset's settings over the defaults.
+
+    `dataset` is a name; only the benchmark's own, exactly spelt, have settings. An algorithm that
+    is not in the table gets those of the one that its module names as `SETTINGS_OF`, if it does.
     """
-    task, _, quality = dataset_name.partition("-")
-    values = TASKS.get(task, {}) | ALGORITHMS.get((algorithm, task), {})
-    if quality in ALPHA.get(task, {}):
-        values["alpha"] = ALPHA[task][quality]
-        if getattr(config, "penalty", "") == "policy":
-            values["alpha"] = POLICY_ALPHA.get(task, {}).get(quality, values["alpha"])
-        if algorithm == "omar":
-            values |= OMAR[task][quality]
-    values |= TUNED.get((algorithm, task, quality), {})
+    module = find(algorithm)
+    given = dict(overrides or {})
+    defaults = module.Config()
+    known = [field.name for field in fields(defaults)]
+    name = name_of(algorithm)
+    for hyperparameter in given:
+        if hyperparameter not in known:
+            raise InputError(
+                f"{name} has no hyperparameter {hyperparameter!r}."
+                f"{suggestion(hyperparameter, known)} It has: {', '.join(sorted(known))}."
+            )
+    row = (dataset, getattr(module, "SETTINGS_OF", name))
+    values = SETTINGS.get(row, {})
+    if given.get("penalty", getattr(defaults, "penalty", "")) == "policy":
+        values = values | POLICY_PENALTY.get(row, {})
+    if unknown := values.keys() - set(known):
+        raise InputError(
+            f"The settings of {name} on {dataset} name {sorted(unknown)[0]!r}, which it lacks."
+        )
+    return check(replace(defaults, **(values | given)))
+
+
+def name_of(algorithm: str | ModuleType) -> str:
+    """The name that a run has on disk: a module's `NAME`, or the last part of its own name."""
+    if isinstance(algorithm, str):
+        return algorithm
+    return getattr(algorithm, "NAME", algorithm.__name__.rpartition(".")[2].replace("_", "-"))
+
+
+def config_from(algorithm: str | ModuleType, stored: Mapping[str, Any]) -> Any:
+    """The Config that JSON holds. What was removed since is left out where it did nothing."""
+    config = find(algorithm).Config
     known = {field.name for field in fields(config)}
-    return replace(config, **{name: value for name, value in values.items() if name in known})
+    values = {n: v for n, v in stored.items() if n in known or (n, v) not in REMOVED.items()}
+    if unknown := values.keys() - known:
+        raise InputError(f"{name_of(algorithm)} has no hyperparameter {sorted(unknown)[0]!r}.")
+    return config(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
+
+
+def check(config: Any) -> Any:
+    """Refuse numbers that cannot work."""
+    for name in ("rounds", "updates", "batch_size", "critics", "samples", "penalty_every"):
+        if getattr(config, name, 1) < 1:
+            raise InputError(f"{name} is {getattr(config, name)}; it must be at least 1.")
+    every = getattr(config, "penalty_every", 1)
+    if config.batch_size % every:
+        raise InputError(
+            f"The penalty cannot look at one in {every} transitions of a batch of "
+            f"{config.batch_size}: choose a penalty_every that divides batch_size."
+        )
+    for name, high in (("discount", 1.0), ("target_rate", None), ("learning_rate", None)):
+        value = getattr(config, name, 0.5)
+        if not (value > 0 and (high is None or value < high)):
+            raise InputError(
+                f"{name} is {value}; it must be above 0{' and below 1' if high else ''}."
+            )
+    return config
+
+
+def usual_rounds(task: str) -> int | None:
+    """The length of a training in a task; the baselines' are multiples of it."""
+    return SETTINGS.get((f"{task}-random", "spacql"), {}).get("rounds")

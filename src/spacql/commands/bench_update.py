@@ -113,7 +113,7 @@ def _setting(algorithm: str, n: int, values: dict[str, Any]) -> tuple[Any, Any, 
     import jax
     import numpy as np
 
-    from spacql.algorithms.learner import critic_update, one_agent_at_a_time
+    from spacql.algorithms.conservative import critic_update, one_agent_at_a_time
     from spacql.algorithms.registry import find
     from spacql.algorithms.transitions import Transitions
     from spacql.data.dataset import Statistics
@@ -177,7 +177,8 @@ def naive_update(key: Any, state: Any, t: Any, config: Any) -> Any:
     import jax.numpy as jnp
     import optax
 
-    from spacql.algorithms.learner import next_actions, optimiser
+    from spacql.algorithms.learner import next_actions
+    from spacql.algorithms.optimisation import optimiser
     from spacql.algorithms.replacement import mixture, random_sets, replace, uncertainty, weights
 
     batch, n, d = t.a.shape
@@ -195,9 +196,9 @@ def naive_update(key: Any, state: Any, t: Any, config: Any) -> Any:
 
     every = jax.vmap(q, in_axes=(0, None, None))
     sets = random_sets(set_key, batch, n, range(1, n + 1))
-    a_k = replace(sets, t.next_a, next_actions(noise_key, state, t, config))
-    w_k = weights(uncertainty(every(state.critics, t.next_s, a_k)))
-    y = t.r + config.discount * mixture(w_k, every(state.target_critics, t.next_s, a_k))
+    a_k = replace(sets, t.next_a, next_actions(noise_key, state, t, config.target_noise))
+    w_k = weights(uncertainty(every(state.critics.online, t.next_s, a_k)))
+    y = t.r + config.discount * mixture(w_k, every(state.critics.target, t.next_s, a_k))
     x = jax.random.uniform(sample_key, (batch, n, config.samples, d), minval=-1, maxval=1)
     instead = jnp.broadcast_to(t.a[:, None, None], (batch, n, config.samples, n, d))
     instead = jnp.where(jnp.eye(n, dtype=bool)[:, None, :, None], x[:, :, :, None], instead)
@@ -208,9 +209,10 @@ def naive_update(key: Any, state: Any, t: Any, config: Any) -> Any:
         penalty = jnp.mean(jax.nn.logsumexp(q_x, axis=-1), axis=-1) - q_data
         return jnp.sum(jnp.mean((q_data - y) ** 2 + config.alpha * penalty, axis=-1))
 
-    slopes = jax.grad(loss)(state.critics)
-    steps, memory = jax.vmap(optimiser(config).update)(slopes, state.critic_optimiser)
-    return optax.apply_updates(state.critics, steps), memory
+    gradients = jax.grad(loss)(state.critics.online)
+    update = jax.vmap(optimiser(config, config.learning_rate).update)
+    steps, optimiser_state = update(gradients, state.critics.optimiser_state)
+    return optax.apply_updates(state.critics.online, steps), optimiser_state
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ def evaluate(
     seed: int = 0,
     json: bool = False,
 ) -> int:
-    """Score the policies of a run, one line a seed.
+    """Score the policies of a run, one line per seed.
 
     RUN is the folder of a run, or of one seed in it.
 
@@ -22,7 +22,7 @@ def evaluate(
 
     Args:
         run: Folder of a run, or of one seed.
-        episodes: Episodes a policy; 500, or 100 in halfcheetah.
+        episodes: Episodes per policy; 500, or 100 in halfcheetah.
         gif: Write a picture of the first policy in action (particle worlds).
         seed: Seed of the episodes.
         json: Print JSON, with every episode's return.
@@ -36,8 +36,8 @@ def evaluate(
     from spacql.evaluation.score import evaluate as measure
     from spacql.files import read_json
     from spacql.policies import Policy
-    from spacql.runs import reference_of
-    from spacql.worlds import make
+    from spacql.reference import Reference
+    from spacql.runs import world_of
 
     folders = [run] if (run / "run.json").exists() else sorted(run.glob("seed-*"))
     folders = [folder for folder in folders if (folder / "policy.json").exists()]
@@ -48,13 +48,14 @@ def evaluate(
     for folder in folders:
         described = read_json(folder / "run.json")
         task, stored = described["spec"]["task"], described["dataset"]["reference"]
-        world = make(task)
+        prey = Policy.load(folder / "prey") if (folder / "prey.json").exists() else None
+        world = world_of(described["spec"], prey)
         found = measure(
             Policy.load(folder),
             world,
             episodes=episodes or (100 if task == "halfcheetah" else 500),
             key=jax.random.key(seed),
-            reference=reference_of(stored),
+            reference=Reference.from_json(stored) if stored else None,
         )
         results.append({"folder": str(folder), **found.to_json()})
         if not json:

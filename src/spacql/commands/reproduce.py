@@ -1,17 +1,14 @@
 """`spacql reproduce NAME`: a table or figure of the paper, from stored runs and new ones."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
 if TYPE_CHECKING:
-    import threading
-
-    from spacql.experiments.executors import Executor
-    from spacql.experiments.plans import Plan, PlannedRun
+    from spacql.experiments.executors import Executor, PlannedRun
+    from spacql.experiments.plans import Plan
     from spacql.experiments.store import Store
 
 Name = Literal["table1", "table2", "differences", "ablation", "algorithms", "settings", "figure1",
@@ -30,6 +27,7 @@ def reproduce(
     dry_run: bool = False,
     stored: bool = False,
     out: Path | None = None,
+    quiet: bool = False,
     json: bool = False,
 ) -> int:
     """Reproduce a table or figure of the paper: run what is missing, then print or draw it.
@@ -49,17 +47,18 @@ def reproduce(
         only: Tasks, qualities, datasets or methods to narrow it to; parts of names will do.
         seeds: Which seeds.
         rounds: Another length of training than the settings'.
-        workers: Processes at a time; 0 is one a core.
+        workers: Processes at a time; 0 is one per core.
         results: Folder of finished runs; that of the checkout if not given.
         runs: Folder for the runs' own folders.
         dry_run: Only say what is finished and what is missing, and how long it will take.
         stored: Run nothing; what is missing is a dash.
         out: Write files: OUT.md and OUT.csv, or OUT.png and OUT.svg. A figure without it is
             written here under its own name, unless its numbers are asked for.
+        quiet: No progress; failures are still told.
         json: Print the numbers as JSON.
     """
     from spacql.experiments.executors import Local
-    from spacql.experiments.plans import make_plan
+    from spacql.experiments.paper import make_plan
     from spacql.experiments.store import Store
 
     plan, store = make_plan(name, only=only, seeds=seeds, rounds=rounds), Store(results)
@@ -67,7 +66,7 @@ def reproduce(
     if dry_run:
         show_plan(plan, store, executor.workers, json)
         return 0
-    failed = [] if stored else run_missing(plan, store, executor)
+    failed = [] if stored else run_missing(plan, store, executor, quiet)
     if name.startswith("figure"):
         draw(plan, store, out or (None if json else Path(name)), json)
     else:
@@ -75,90 +74,37 @@ def reproduce(
     return 1 if failed else 0
 
 
-def run_missing(plan: "Plan", store: "Store", executor: "Executor") -> "list[PlannedRun]":
-    """Run what the store lacks, and store each run when it is finished. Returns the failed ones."""
-    import sys
-
+def run_missing(
+    plan: "Plan", store: "Store", executor: "Executor", quiet: bool = False
+) -> "list[PlannedRun]":
+    """Run what the store lacks, and store each run when it has ended. Returns the failed ones."""
     from spacql.errors import SpacqlError
-    from spacql.experiments.estimate import duration, seconds
-    from spacql.progress import progress
+    from spacql.experiments.estimate import seconds
+    from spacql.experiments.running import execute
 
     missing = plan.missing(store)
     if not missing:
         return []
     store.check_writable()
     finished = list(store)
-    expected = {run.key: seconds(run, finished) for run in missing}
-    reached = dict.fromkeys(expected, 0.0)
-    scores: dict[str, float] = {}  # of the runs that are running
-    failed: list[PlannedRun] = []
-    ended = 0
-    with progress(f"{plan.name}: {len(missing)} runs", sum(expected.values())) as advance:
 
-        def report(run: "PlannedRun", event: Mapping[str, Any]) -> None:
-            nonlocal ended
-            label = f"{run.dataset} {run.algorithm} seed {run.seed}"
-            share = 1.0
-            if event["kind"] == "progress":
-                share = event["round"] / run.config.rounds
-                if event.get("score") is not None:
-                    scores[label] = event["score"]
-            else:
-                ended += 1
-                scores.pop(label, None)
-                problem = take(event)
-                if problem and stopping.is_set():
-                    return  # ended by us, to go on another time
-                if problem:
-                    failed.append(run)
-                    text = f"failed: {problem}"
-                else:
-                    mine = store.runs[run.key]
-                    text = f"diverged: {mine.record.get('diverged')}"
-                    if mine.score is not None:
-                        text = f"score {mine.score:.1f} ({duration(mine.seconds)})"
-                print(f"{label}: {text}", file=sys.stderr)
-            text = ", ".join(f"{who}: {score:.1f}" for who, score in scores.items())
-            amount = (share - reached[run.key]) * expected[run.key]
-            reached[run.key] = share
-            advance(amount, f"{ended} of {len(missing)} ended  {text}")
+    def keep(record: Mapping[str, Any]) -> str:
+        try:
+            status = store.add(record)
+        except SpacqlError as error:
+            return str(error)
+        return "" if status in ("added", "there") else f"not stored: {status}."
 
-        def take(event: Mapping[str, Any]) -> str:
-            """Store a run that ended; or why that cannot be."""
-            if event["kind"] == "failed":
-                return event["error"]
-            try:
-                status = store.add(event["folder"], event.get("error", ""))
-            except SpacqlError as error:
-                return str(error)
-            return "" if status in ("added", "there") else f"{event['folder']}: {status}."
-
-        with stopped_by_signals() as stopping:
-            executor.execute(missing, report)
-    return failed
-
-
-@contextmanager
-def stopped_by_signals() -> "Iterator[threading.Event]":
-    """A plain `kill` of this process ends its workers too, as Ctrl-C does. The event is set when
-    that happens."""
-    import signal
-    import threading
-
-    stopping = threading.Event()
-
-    def interrupt(*_: Any) -> None:
-        stopping.set()
-        raise KeyboardInterrupt
-
-    before: dict[Any, Any] = {}
-    if threading.current_thread() is threading.main_thread():  # others may not
-        before = {s: signal.signal(s, interrupt) for s in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield stopping
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    outcomes = execute(
+        missing,
+        executor,
+        label=lambda run: f"{run.dataset} {run.algorithm} seed {run.seed}",
+        title=f"{plan.name}: {len(missing)} runs",
+        expected=lambda run: seconds(run, finished),
+        keep=keep,
+        quiet=quiet,
+    )
+    return [outcome.run for outcome in outcomes if outcome.record is None]
 
 
 def show_plan(plan: "Plan", store: "Store", workers: int, json: bool) -> None:
@@ -168,7 +114,8 @@ def show_plan(plan: "Plan", store: "Store", workers: int, json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from spacql.experiments.estimate import duration, seconds
+    from spacql.experiments.estimate import seconds
+    from spacql.progress import duration
 
     missing, everything, finished = plan.missing(store), plan.runs(), list(store)
     expected = {run.key: seconds(run, finished) for run in missing}

@@ -1,9 +1,12 @@
 """`spacql results add`, `list` and `sweeps`: the store of finished runs."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
+
+if TYPE_CHECKING:
+    from spacql.experiments.store import Store
 
 
 def results_add(
@@ -35,7 +38,7 @@ def results_add(
     runs, sweeps = run_folders(folders)
     if not runs and not sweeps:
         raise InputError(f"There is no run below {', '.join(map(str, folders))}.")
-    done = [{"folder": str(folder), "status": store.add(folder)} for folder in runs]
+    done = [{"folder": str(folder), "status": take(store, folder)} for folder in runs]
     for sweep in sweeps:
         done.append({"folder": str(sweep.parent), "status": f"sweep: {store.add_sweep(sweep)}"})
     if json:
@@ -54,6 +57,12 @@ def results_add(
         count = sum(entry["status"] == "added" for entry in done)
         print(f"{count} added, {len(store)} in {store.results}")
     return 1 if any(entry["status"] == "other data" for entry in done) else 0
+
+
+def take(store: "Store", folder: Path) -> str:
+    from spacql.experiments.store import ended, summary
+
+    return store.add(summary(folder)) if ended(folder) else "unfinished"
 
 
 def results_list(

@@ -53,14 +53,15 @@ def data_table(
 
 
 def _measure(dataset: Any) -> dict[str, Any]:
+    from spacql.reference import Reference
+
     returns = dataset.returns.mean(axis=1)
-    reference = dataset.info["reference"]
-    span = reference["expert"] - reference["random"]
+    reference = Reference.from_json(dataset.info["reference"])
     return {
         "transitions": dataset.n_transitions,
         "return": float(returns.mean()),
         "std": float(returns.std()),
-        "score": float(100 * (returns.mean() - reference["random"]) / span),
+        "score": float(reference.score(returns.mean())),
         "identity": dataset.identity,
     }
 

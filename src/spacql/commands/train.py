@@ -3,14 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spacql.experiments.running import Outcome
 
 USAGE = """usage: spacql train ALGORITHM --data NAME_OR_FOLDER [OPTIONS]
 
 Train an algorithm on a dataset: several seeds, each in a process of its own.
 
 Algorithms: {names}
-`spacql train ALGORITHM --help` lists every option and hyperparameter.
+`spacql train ALGORITHM --help` lists every option and hyperparameter. With --data, it shows the
+values that they would have on that dataset.
 
 Example: spacql train spacql --data spread-random --seeds 0 1 2 3 4
 """
@@ -24,9 +28,10 @@ class Options:
     seeds: tuple[int, ...] = (0,)  # with a named dataset, seed k trains on dataset k
     out: Path | None = None  # folder of the run; runs/<algorithm>-<data> if not given
     resume: bool = False  # continue an interrupted run
-    workers: int = 0  # processes at a time; 0: one a core
+    workers: int = 0  # processes at a time; 0: one per core
     episodes: int | None = None  # of the final evaluation; 500, or 100 in halfcheetah
     loggers: tuple[str, ...] = ()  # tensorboard, wandb
+    quiet: bool = False  # no progress; failures are still told
     json: bool = False  # print the result as JSON
 
 
@@ -56,97 +61,98 @@ def algorithm_name(args: list[str], usage: str) -> tuple[str | None, list[str]]:
 
 
 def parse(command: str, algorithm: str, args: Sequence[str], options: type) -> tuple[Any, Any]:
-    """Options and the algorithm's Config. A first reading finds the dataset and the penalty, whose
-    settings are the defaults of the second."""
-    from dataclasses import replace
+    """Options and the algorithm's Config, whose defaults are the settings of the dataset (and of
+    the penalty) that the arguments name."""
+    from argparse import ArgumentParser
 
     import tyro
 
-    from spacql.algorithms.registry import find
-    from spacql.algorithms.settings import settings
+    from spacql.algorithms.settings import check, configure
 
-    def read(config: Any) -> tuple[Any, Any]:
-        def both(run: Any, hyperparameters: Any = config) -> tuple[Any, Any]:
-            return run, hyperparameters
+    first = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first.add_argument("--data", nargs="?", default="")
+    first.add_argument("--penalty", nargs="?")
+    named, _ = first.parse_known_args([word for word in args if word not in ("-h", "--help")])
+    given = {} if named.penalty != "policy" else {"penalty": "policy"}
+    defaults = configure(algorithm, data_name(named.data or ""), given)
 
-        plain = tyro.conf.OmitArgPrefixes
-        both.__annotations__ = {"run": plain[options], "hyperparameters": plain[type(config)]}
-        return tyro.cli(
-            both, prog=f"spacql {command} {algorithm}", args=args, description=options.__doc__
-        )
+    def both(run: Any, hyperparameters: Any = defaults) -> tuple[Any, Any]:
+        return run, hyperparameters
 
-    defaults = find(algorithm).Config()
-    run, given = read(defaults)
-    if hasattr(given, "penalty"):
-        defaults = replace(defaults, penalty=given.penalty)
-    return read(settings(algorithm, defaults, dataset_name(run.data)))
+    plain = tyro.conf.OmitArgPrefixes
+    both.__annotations__ = {"run": plain[options], "hyperparameters": plain[type(defaults)]}
+    program = f"spacql {command} {algorithm}"
+    run, config = tyro.cli(both, prog=program, args=args, description=options.__doc__)
+    return run, check(config)
 
 
-def dataset_name(data: str) -> str:
-    """The name a dataset folder says it has, or the name itself."""
+def data_name(data: str) -> str:
+    """The name that a dataset folder says it has, or the name itself."""
     from spacql.files import read_json
 
     described = Path(data) / "dataset.json"
-    if not described.is_file():
+    if not data or not described.is_file():
         return data
     return str(read_json(described).get("info", {}).get("name", ""))
 
 
-def train_seeds(algorithm: str, config: Any, options: Any) -> list[dict[str, Any]]:
+def data_place(data: str) -> str:
+    """A dataset as every worker finds it: a folder's whole path, or the name itself."""
+    return str(Path(data).resolve()) if Path(data).is_dir() else data
+
+
+def train_seeds(algorithm: str, config: Any, options: Options) -> list[dict[str, Any]]:
     """Train all seeds; one dictionary each: seed, folder, score, return, seconds, note, error."""
-    import os
-    import sys
-
     from spacql.data.cache import resolve
-    from spacql.progress import progress
-    from spacql.runs import check, describe, open_folder
-    from spacql.training.seeds import Job, run_jobs, this_python
+    from spacql.errors import InputError
+    from spacql.experiments.executors import Local, PlannedRun
+    from spacql.experiments.running import execute
+    from spacql.runs import default_folder
 
-    check(config)
-    name = dataset_name(options.data) or Path(options.data).name
-    out = options.out or Path("runs") / f"{algorithm}-{name}"
-    jobs = []
+    name = data_name(options.data) or Path(options.data).name
+    out = options.out or default_folder(algorithm, name)
+    if not options.seeds or len(set(options.seeds)) < len(options.seeds):
+        raise InputError("Seeds must be different, and at least one.")
     for seed in options.seeds:
-        folder = out / f"seed-{seed}"
-        dataset = resolve(options.data, seed)
-        place = str(Path(options.data).resolve()) if Path(options.data).is_dir() else options.data
-        described = describe(
-            algorithm, config, dataset, seed,
-            data=place, episodes=options.episodes, loggers=options.loggers,
-        )  # fmt: skip
-        open_folder(folder, described, options.resume)
-        jobs.append(Job(f"seed {seed}", this_python("-m", "spacql.runs", str(folder))))
-    workers = min(options.workers or len(os.sched_getaffinity(0)), len(jobs))
-    latest: dict[str, Any] = {}
-    reached = {job.name: 0 for job in jobs}
+        resolve(options.data, seed)  # made now, where its progress is seen
+        if (out / f"seed-{seed}" / "run.json").exists() and not options.resume:
+            raise InputError(
+                f"{out / f'seed-{seed}'} holds a run already. Continue it with --resume, or choose "
+                "another --out."
+            )
+    runs = [
+        PlannedRun(algorithm, data_place(options.data), seed, config, f"seed-{seed}",
+                   options.episodes, options.loggers)
+        for seed in options.seeds
+    ]  # fmt: skip
+    outcomes = execute(
+        runs,
+        Local(out, options.workers),
+        label=lambda run: f"seed {run.seed}",
+        title=f"{algorithm} on {name}",
+        again="--resume",
+        quiet=options.quiet,
+    )
+    return [result(outcome, out) for outcome in outcomes]
 
-    with progress(f"{algorithm} on {name}", config.rounds * len(jobs)) as advance:
 
-        def on_event(job: Job, event: Any) -> None:
-            if "round" not in event:
-                return
-            latest[job.name] = event["score"]
-            scores = ", ".join(f"{s}: {x:.1f}" for s, x in latest.items() if x is not None)
-            text = f"{event['rounds_per_second'] * workers:.2f} rounds/s  score {scores or '-'}"
-            advance(event["round"] - reached[job.name], text)
-            reached[job.name] = event["round"]
-
-        def on_failure(job: Job) -> None:
-            print(f"{job.name} failed: {job.error}", file=sys.stderr)
-
-        run_jobs(jobs, workers, on_event, on_failure)
-    empty = {"score": None, "return": None, "seconds": None, "note": ""}
-    results = []
-    for seed, job in zip(options.seeds, jobs, strict=True):
-        done = next((event for event in job.events if event.get("done")), {})
-        found = {name: done.get(name, value) for name, value in empty.items()}
-        folder = str(out / f"seed-{seed}")
-        results.append({"seed": seed, "folder": folder, **found, "error": job.error})
-    return results
+def result(outcome: "Outcome", out: Path) -> dict[str, Any]:
+    """What the command says about one seed."""
+    record = outcome.record or {}
+    evaluation = record.get("evaluation")
+    return {
+        "seed": outcome.run.seed,
+        "folder": str(out / outcome.run.place),
+        "score": outcome.score,
+        "return": evaluation["return"]["mean"] if evaluation else None,
+        "seconds": record.get("seconds"),
+        "note": record.get("note", ""),
+        "error": outcome.error,
+    }
 
 
 def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
-    """A line a seed, and the mean; or JSON."""
+    """One line per seed, and the mean; or JSON."""
     from json import dumps
 
     import numpy as np
@@ -154,17 +160,17 @@ def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
     if options.json:
         print(dumps({"algorithm": algorithm, "data": options.data, "seeds": results}, indent=1))
         return
-    for result in results:
-        if result["error"]:
-            print(f"seed {result['seed']}: failed. {result['error']}")
-        elif result["score"] is None:
-            print(f"seed {result['seed']}: {result['note'] or 'no score'}  ({result['folder']})")
+    for entry in results:
+        if entry["error"]:
+            print(f"seed {entry['seed']}: failed. {entry['error']}")
+        elif entry["score"] is None:
+            print(f"seed {entry['seed']}: {entry['note'] or 'no score'}  ({entry['folder']})")
         else:
             print(
-                f"seed {result['seed']}: score {result['score']:.1f}, "
-                f"return {result['return']:.1f}, {result['seconds']:.0f} s  ({result['folder']})"
+                f"seed {entry['seed']}: score {entry['score']:.1f}, "
+                f"return {entry['return']:.1f}, {entry['seconds']:.0f} s  ({entry['folder']})"
             )
-    scores = [result["score"] for result in results if result["score"] is not None]
+    scores = [entry["score"] for entry in results if entry["score"] is not None]
     if len(scores) > 1:
         print(
             f"score {np.mean(scores):.1f} ± {np.std(scores, ddof=1):.1f} over {len(scores)} seeds"

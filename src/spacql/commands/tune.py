@@ -23,9 +23,10 @@ class Options:
     alphas: tuple[float, ...] = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # the grid
     seeds: tuple[int, ...] = (100, 101)  # apart from the seeds that are reported
     out: Path | None = None  # folder of the sweep; runs/tune-<algorithm>-<data> if not given
-    workers: int = 0  # processes at a time; 0: one a core
+    workers: int = 0  # processes at a time; 0: one per core
     share: float = 0.25  # of the rounds of a full training; --rounds is a full training's number
     plot: Path | None = None  # PNG of score against alpha; <out>/alpha.png if not given
+    quiet: bool = False  # no progress; failures are still told
     json: bool = False  # print the result as JSON
 
 
@@ -45,44 +46,55 @@ def main(args: list[str]) -> int:
     return 1 if any(entry["failed"] for entry in result["alphas"]) else 0
 
 
-def sweep(algorithm: str, config: Any, options: Any) -> dict[str, Any]:
-    """Train every alpha and seed; the result is also written to <out>/tune.json."""
+def sweep(algorithm: str, config: Any, options: Options) -> dict[str, Any]:
+    """Train every alpha and seed, all in one go; the result is also written to <out>/tune.json."""
     from dataclasses import asdict, replace
 
     import numpy as np
 
-    from spacql.commands.train import Options as TrainOptions
-    from spacql.commands.train import dataset_name, train_seeds
+    from spacql.commands.train import data_name, data_place
+    from spacql.data.cache import resolve
     from spacql.errors import InputError
+    from spacql.experiments.executors import Local, PlannedRun
+    from spacql.experiments.running import execute
     from spacql.files import write_json
+    from spacql.runs import default_folder
 
     if not hasattr(config, "alpha"):
         raise InputError(f"{algorithm} has no alpha to tune.")
     if not 0 < options.share <= 1 or not options.alphas:
         raise InputError("share must be above 0 and at most 1, and alphas not empty.")
-    name = dataset_name(options.data) or Path(options.data).name
-    out = options.out or Path("runs") / f"tune-{algorithm}-{name}"
+    name = data_name(options.data) or Path(options.data).name
+    out = options.out or default_folder(algorithm, name, "tune-")
     rounds = max(10, round(config.rounds * options.share / 10) * 10)
-    entries = []
-    for alpha in options.alphas:
-        trial = TrainOptions(
-            options.data,
-            seeds=options.seeds,
-            out=out / f"alpha-{alpha:g}",
-            resume=True,
-            workers=options.workers,
-        )
-        results = train_seeds(algorithm, replace(config, alpha=alpha, rounds=rounds), trial)
-        notes = [r["note"] for r in results if r["note"]]
-        if notes:
-            raise InputError(f"Without scores there is nothing to tune by. {notes[0]}")
-        scores = [r["score"] for r in results if r["score"] is not None]
+    for seed in options.seeds:
+        resolve(options.data, seed)  # made now, where its progress is seen
+    runs = [
+        PlannedRun(algorithm, data_place(options.data), seed,
+                   replace(config, alpha=alpha, rounds=rounds), f"alpha-{alpha:g}/seed-{seed}")
+        for alpha in dict.fromkeys(options.alphas)
+        for seed in options.seeds
+    ]  # fmt: skip
+    outcomes = execute(
+        runs,
+        Local(out, options.workers),
+        label=lambda run: f"alpha {run.config.alpha:g}, seed {run.seed}",
+        title=f"{algorithm} on {name}",
+        quiet=options.quiet,
+    )
+    notes = [o.record["note"] for o in outcomes if o.record and o.record.get("note")]
+    if notes:
+        raise InputError(f"Without scores there is nothing to tune by. {notes[0]}")
+    entries: list[dict[str, Any]] = []
+    for alpha in dict.fromkeys(options.alphas):
+        mine = [outcome for outcome in outcomes if outcome.run.config.alpha == alpha]
+        scores = [outcome.score for outcome in mine if outcome.score is not None]
         entries.append(
             {
                 "alpha": alpha,
                 "scores": scores,
                 "mean": float(np.mean(scores)) if scores else None,
-                "failed": [r["seed"] for r in results if r["error"]],
+                "failed": [outcome.run.seed for outcome in mine if outcome.score is None],
             }
         )
     scored = [entry for entry in entries if entry["mean"] is not None]

@@ -17,10 +17,12 @@ import numpy as np
 
 from spacql.errors import DataError
 from spacql.files import as_json, as_record
+from spacql.reference import Reference
 from spacql.spec import Spec
 
 if TYPE_CHECKING:
     from spacql.data import build
+    from spacql.policies import Policy
 
 CHUNK = 1 << 13  # rows at a time wherever a whole dataset is read: small enough for the cache
 
@@ -52,19 +54,6 @@ class Statistics(NamedTuple):
     state_std: np.ndarray | None
     team_reward_mean: float  # over transitions
     team_reward_std: float
-
-
-class Reference(msgspec.Struct, frozen=True):
-    """The returns that count as a score of 0 and of 100."""
-
-    random: float
-    expert: float
-    source: str = ""  # where the values are from
-    prey: str = ""  # the frozen prey they were measured against, where there is one
-
-    def __post_init__(self) -> None:
-        if self.random == self.expert:
-            raise ValueError("the returns of random and expert are the same, so give no scale")
 
 
 class Info(msgspec.Struct, frozen=True):
@@ -105,6 +94,7 @@ class Dataset:
     terminated: np.ndarray  # (episodes,) bool: the task ended, not the time
     final_action_known: np.ndarray  # (episodes,) bool: the final row's action is the behaviour's
     info: dict[str, Any] = field(default_factory=dict)  # name, seed, provenance, scores, ...
+    prey: "Policy | None" = None  # the one inside the world that the data is from, if any
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "info", as_json(self.info, "info", DataError))

@@ -8,7 +8,9 @@ import numpy as np
 
 from spacql.data.correlation import LEAST_ROWS, ExcessCorrelation, excess_correlation
 from spacql.data.dataset import Dataset, row_chunks
+from spacql.errors import InputError
 from spacql.files import new_file
+from spacql.reference import Reference
 
 BINS = 20  # of a coordinate's range
 INDEPENDENT, CORRELATED = 0.05, 0.25  # where the words for the excess correlation change
@@ -108,10 +110,9 @@ def meaning(kappa: float | None) -> str:
 
 def _score(value: float, reference: dict[str, Any]) -> float | None:
     try:
-        random, expert = float(reference["random"]), float(reference["expert"])
-    except (KeyError, TypeError, ValueError):
+        return Reference.from_json(reference).score(value)
+    except InputError:
         return None
-    return 100 * (value - random) / (expert - random) if expert != random else None
 
 
 def _use(dataset: Dataset, correlation: ExcessCorrelation | None) -> tuple[AgentUse, ...]:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import platform
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -18,14 +19,16 @@ import numpy as np
 from spacql.data.arrays import read_npy
 from spacql.data.dataset import Dataset, Info, Statistics, identity, row_chunks
 from spacql.data.records import Described
-from spacql.errors import DataError, InputError
+from spacql.errors import DataError, InputError, SpacqlError
 from spacql.files import as_json, as_record, new_folder, of_format, read_json, sha256, write_json
 from spacql.spec import Spec
 
 if TYPE_CHECKING:
+    from spacql.policies import Policy
     from spacql.worlds.rollout import Trajectories
 
 FORMAT = 1
+PREY = ("prey.json", "prey.safetensors")  # the prey that the data was made against, if any
 
 
 class DatasetWriter:
@@ -38,8 +41,14 @@ class DatasetWriter:
     ```
     """
 
-    def __init__(self, path: Path | str, spec: Spec, info: dict[str, Any] | None = None):
-        self.path, self.spec = Path(path), spec
+    def __init__(
+        self,
+        path: Path | str,
+        spec: Spec,
+        info: dict[str, Any] | None = None,
+        prey: "Policy | None" = None,
+    ):
+        self.path, self.spec, self.prey = Path(path), spec, prey
         self.info = as_json({"versions": versions(), **(info or {})}, "info", DataError)
         as_record(self.info, Info, "info", DataError)
         self.transitions = 0
@@ -132,6 +141,10 @@ class DatasetWriter:
         dataset = _dataset(self._folder, self.spec, self.info)
         files = {f"{name}.npy": self._folder / f"{name}.npy" for name, _ in dataset.arrays()}
         hashes = {name: sha256(path) for name, path in files.items()}
+        sealed = {name: (files[name], digest) for name, digest in hashes.items()}
+        if self.prey is not None:
+            self.prey.save(self._folder / "prey")
+            sealed |= {name: (self._folder / name, sha256(self._folder / name)) for name in PREY}
         described = {
             "format": FORMAT,
             "spec": self.spec.to_json(),
@@ -141,8 +154,8 @@ class DatasetWriter:
             "info": self.info,
             "statistics": _statistics_to_json(dataset.statistics()),
             "files": {
-                name: {"sha256": hashes[name], "bytes": path.stat().st_size}
-                for name, path in files.items()
+                name: {"sha256": digest, "bytes": path.stat().st_size}
+                for name, (path, digest) in sealed.items()
             },
             "identity": identity(hashes),
         }
@@ -174,7 +187,7 @@ class _Column:
 
 def save_dataset(dataset: Dataset, path: Path | str) -> None:
     """Write a dataset to a new folder. Equal datasets give equal bytes."""
-    with DatasetWriter(path, dataset.spec, dataset.info) as writer:
+    with DatasetWriter(path, dataset.spec, dataset.info, dataset.prey) as writer:
         writer.extend(dataset)
 
 
@@ -192,10 +205,11 @@ def load_dataset(path: Path | str, verify: bool = False) -> Dataset:
     if verify and record.seal != _seal({k: v for k, v in raw.items() if k != "seal"}):
         raise DataError(f"{described} is damaged or was edited: its seal is broken.")
     # The names of the files are known: those in dataset.json are only compared with them.
-    dtypes = _dtypes(record.spec)
-    if set(record.files) != {f"{name}.npy" for name in dtypes}:
-        raise DataError(f"{described} is damaged: its files must be {', '.join(dtypes)} (.npy).")
-    if record.identity != identity({name: file.sha256 for name, file in record.files.items()}):
+    names = {f"{name}.npy" for name in _dtypes(record.spec)}
+    has_prey = set(record.files) == names | set(PREY)
+    if not has_prey and set(record.files) != names:
+        raise DataError(f"{described} is damaged: its files must be {', '.join(sorted(names))}.")
+    if record.identity != identity({name: record.files[name].sha256 for name in names}):
         raise DataError(f"{described} is damaged: the identity is not that of its files.")
     for name, expected in record.files.items():
         file = path / name
@@ -208,11 +222,13 @@ def load_dataset(path: Path | str, verify: bool = False) -> Dataset:
         if verify and sha256(file) != expected.sha256:
             raise DataError(f"{file} is damaged: its SHA-256 is not the one in dataset.json.")
     try:
-        dataset = _dataset(path, record.spec, record.info)
+        dataset = replace(
+            _dataset(path, record.spec, record.info), prey=_prey(path) if has_prey else None
+        )
         statistics = record.statistics.checked(record.spec)
         if verify:
             dataset.check_finite()
-    except DataError as error:
+    except SpacqlError as error:
         raise DataError(f"{path} is damaged: {error}") from error
     # cached_property reads the instance's dictionary: what the file knows is not computed again.
     dataset.__dict__.update(_statistics=statistics, identity=record.identity)
@@ -250,12 +266,22 @@ def _dataset(folder: Path, spec: Spec, info: dict[str, Any]) -> Dataset:
             raise DataError(f"{name}.npy holds bytes that are neither true nor false.")
     return Dataset(
         spec=spec,
-        joint_observations=arrays.pop("observations"),
-        joint_actions=arrays.pop("actions"),
-        states=arrays.pop("states", None),
+        joint_observations=arrays["observations"],
+        joint_actions=arrays["actions"],
+        rewards=arrays["rewards"],
+        team_reward=arrays["team_reward"],
+        states=arrays.get("states"),
+        starts=arrays["starts"],
+        terminated=arrays["terminated"],
+        final_action_known=arrays["final_action_known"],
         info=info,
-        **arrays,
     )
+
+
+def _prey(folder: Path) -> "Policy":
+    from spacql.policies import Policy  # imports JAX, which a dataset without prey does not need
+
+    return Policy.load(folder / "prey")
 
 
 def _seal(described: dict[str, Any]) -> str:

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -11,23 +9,11 @@ from jax import Array
 
 from spacql.errors import InputError
 from spacql.evaluation.statistics import Summary, summarise
-from spacql.files import read_json
 from spacql.policies import Policy
+from spacql.reference import Reference, stored
+from spacql.reference import reference as reference_of
 from spacql.spec import Spec
 from spacql.worlds import rollout
-
-
-@dataclass(frozen=True)
-class Reference:
-    """The returns that count as a score of 0 and of 100."""
-
-    random: float
-    expert: float
-    source: str  # where the values are from: "published", or what measured them
-    prey: str = ""  # the frozen prey they were measured against, where there is one
-
-    def score(self, returned: float) -> float:
-        return 100 * (returned - self.random) / (self.expert - self.random)
 
 
 @dataclass(frozen=True)
@@ -50,7 +36,7 @@ class Evaluation:
     def score_std(self) -> float | None:
         if self.reference is None:
             return None
-        return 100 * self.summary.std / (self.reference.expert - self.reference.random)
+        return 100 * self.summary.std / self.reference.span
 
     @property
     def score_interval(self) -> tuple[float, float] | None:
@@ -111,43 +97,10 @@ def evaluate(
     )
 
 
-def reference(spec: Spec) -> Reference | None:
-    """The stored reference returns of a task (and prey), if there are any."""
-    fitting = [entry for entry in _stored().get(spec.task, ()) if entry.prey == spec.prey]
-    return fitting[0] if fitting else None
-
-
-reference_of = reference  # in `evaluate` the short name is the argument
-
-
 def _why_no_score(spec: Spec, given: Reference | None) -> str:
-    entries = (given,) if given is not None else _stored().get(spec.task, ())
+    entries = (given,) if given is not None else stored(spec.task)
     if not entries:
         return f"No score: there are no reference returns for {spec.task!r}."
     known = ", ".join(repr(entry.prey or "no prey") for entry in entries)
     here = f"the prey {spec.prey!r}" if spec.prey else "no frozen prey"
     return f"No score: this {spec.task} has {here}, and the reference returns are for {known}."
-
-
-@cache
-def _stored() -> dict[str, tuple[Reference, ...]]:
-    """The references that ship with the package: of each task a list, the preferred one first.
-
-    Measured ones come with the behaviours that made the data, and go before published ones.
-    """
-    assets = files("spacql") / "assets"
-    published = read_json(str(assets / "references.json"))
-    stored = {}
-    for task, entries in published.items():
-        measured = assets / "behaviours" / f"{task}.json"
-        if measured.is_file():
-            record = read_json(str(measured))
-            entry = {
-                "random": record["random"]["return"],
-                "expert": record["expert"],
-                "prey": record["prey"],
-                "source": "measured",
-            }
-            entries = [entry, *entries]
-        stored[task] = tuple(Reference(**entry) for entry in entries)
-    return stored

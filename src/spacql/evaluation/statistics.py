@@ -29,21 +29,23 @@ def summarise(values: Values, *, seed: int = 0) -> Summary:
         count=len(array),
         mean=float(array.mean()),
         std=float(array.std()),
-        iqm=interquartile_mean(array),
+        iqm=float(interquartile_mean(array)),
         interval=bootstrap_interval(array, seed=seed),
     )
 
 
-def interquartile_mean(values: Values) -> float:
+def interquartile_mean(values: Values, axis: int = -1) -> Any:
     """The mean of the middle half: neither the best nor the worst quarter moves it.
 
     Values on the edge of the middle half count in part, so that it is also right for counts
     that four does not divide; of fewer than three values it is the mean.
     """
-    array = np.sort(_checked(values))
-    edges = np.arange(len(array) + 1) / len(array)
-    weights = np.diff(np.clip(edges, 0.25, 0.75))
-    return float(weights @ array / weights.sum())
+    array = np.sort(np.asarray(values, np.float64), axis)
+    count = array.shape[axis]
+    if not count:
+        raise InputError("There is no interquartile mean of no values.")
+    weights = np.diff(np.clip(np.arange(count + 1) / count, 0.25, 0.75))
+    return np.moveaxis(array, axis, -1) @ weights / weights.sum()
 
 
 def bootstrap_interval(

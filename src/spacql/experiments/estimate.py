@@ -5,7 +5,7 @@ from math import prod
 from statistics import median
 from typing import Any
 
-from spacql.experiments.plans import PlannedRun
+from spacql.experiments.executors import PlannedRun
 from spacql.experiments.store import StoredRun
 
 
@@ -28,12 +28,3 @@ def seconds(run: PlannedRun, finished: Iterable[StoredRun]) -> float:
         and stored.dataset.partition("-")[0] == task
     ]
     return rough_seconds(run.config) * (median(ratios) if ratios else 1.0)
-
-
-def duration(seconds: float) -> str:
-    """In the unit that a reader would choose."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -1,33 +1,79 @@
-"""Where planned runs are executed. One interface; local processes behind it.
+"""Where planned runs are executed. One interface; processes on this machine behind it.
 
-An executor is given runs and reports what happens to each, in any order:
-
-    {"kind": "progress", "round": 300, "score": 71.2}
-    {"kind": "done", "folder": RUN_FOLDER}
-    {"kind": "diverged", "folder": RUN_FOLDER, "error": SENTENCE}
-    {"kind": "failed", "error": SENTENCE}
-
-Every run ends with one of the last three. A diverged training has no score and would diverge
-again; it is a result. A failed one does not stop the others, and an interrupted one
-goes on from its newest checkpoint when it is executed again.
+An executor is given runs and reports events, in any order. Every run ends with one event that is
+not "progress". "done" and "diverged" carry the record that the store keeps, which is plain JSON and
+names no place of one machine. A diverged training has no score and would diverge again: it is a
+result. A failed run does not stop the others, and an interrupted one goes on from its newest
+checkpoint when it is executed again. A run's files land in the folder `place`, below the
+executor's own.
 """
 
 import json
 import os
+import subprocess
 import sys
 import threading
-import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from spacql.errors import InputError, SpacqlError
-from spacql.experiments.plans import PlannedRun
-from spacql.experiments.store import DIVERGED, finished
-from spacql.training.seeds import Job, run_jobs, this_python
+from spacql.experiments.store import digest, key, summary
+from spacql.runs import finished
+from spacql.threads import cores, one_thread
 
-Report = Callable[[PlannedRun, Mapping[str, Any]], None]
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One training: everything that decides what comes out of it, and where it goes."""
+
+    algorithm: str
+    dataset: str  # a name, whose data is made where the run is executed; or a folder there
+    seed: int
+    config: Any  # the algorithm's Config
+    folder: str = ""  # below that of all runs, if not the usual one
+    episodes: int | None = None  # of the final evaluation, if not the usual number
+    loggers: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return key(self.algorithm, asdict(self.config), self.dataset, self.seed)
+
+    @property
+    def place(self) -> str:
+        """Its folder, below that of all runs."""
+        usual = f"{self.dataset}/{self.algorithm}-{digest(asdict(self.config))}/seed-{self.seed}"
+        return self.folder or usual
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "PlannedRun":
+        from spacql.algorithms.settings import config_from
+
+        config = config_from(stored["algorithm"], stored["config"])
+        return cls(**{**stored, "config": config, "loggers": tuple(stored["loggers"])})
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happened to a run."""
+
+    kind: Literal["progress", "done", "diverged", "failed"]
+    # Of progress:
+    round: int = 0
+    rounds: int = 0
+    rounds_per_second: float = 0.0
+    score: float | None = None  # the latest
+    # Of done and diverged: what the store keeps
+    record: Mapping[str, Any] | None = None
+    # Of failed: why
+    error: str = ""
+
+
+Report = Callable[[PlannedRun, Event], None]
 
 
 class Executor(Protocol):
@@ -36,92 +82,101 @@ class Executor(Protocol):
 
 
 class Local:
-    """Processes on this machine, one single-threaded process a core."""
+    """Processes on this machine: one single-threaded process per core."""
 
     def __init__(self, folder: Path, workers: int = 0):
         self.folder = folder
-        self.workers = workers or len(os.sched_getaffinity(0))
+        self.workers = workers or len(cores())
 
     def execute(self, runs: Sequence[PlannedRun], report: Report) -> None:
-        planned: dict[str, PlannedRun] = {}
-        jobs = []
-        for run in runs:
-            folder = self.folder / run.name
-            if finished(folder):
-                report(run, {"kind": "done", "folder": folder})
-                continue
-            planned[run.name] = run
-            jobs.append(Job(run.name, self.command(run, folder)))
+        """See `Executor`. One that dies stops no other; an interrupt ends all of them."""
+        waiting, lock, stopping = deque(runs), threading.Lock(), threading.Event()
+        running: set[subprocess.Popen[str]] = set()
 
-        def on_event(job: Job, event: Mapping[str, Any]) -> None:
-            if "round" in event:
-                report(planned[job.name], {"kind": "progress"} | dict(event))
-            elif event.get("done"):
-                report(planned[job.name], {"kind": "done", "folder": self.folder / job.name})
+        def tell(run: PlannedRun, event: Event) -> None:
+            with lock:
+                if not stopping.is_set():
+                    report(run, event)
 
-        def on_failure(job: Job) -> None:
-            event: dict[str, Any] = {"kind": "failed", "error": job.error}
-            if job.error.startswith(DIVERGED):
-                event |= {"kind": "diverged", "folder": self.folder / job.name}
-            report(planned[job.name], event)
+        def worker(core: int) -> None:
+            while True:
+                with lock:
+                    if stopping.is_set() or not waiting:
+                        return
+                    run = waiting.popleft()
+                if finished(self.folder / run.place):
+                    tell(run, Event("done", record=summary(self.folder / run.place)))
+                    continue
+                with lock:
+                    if stopping.is_set():
+                        return
+                    process = self._start(run, core)
+                    running.add(process)
+                _follow(process, lambda event, run=run: tell(run, event))  # type: ignore[misc]
+                with lock:
+                    running.discard(process)
 
-        if jobs:
-            run_jobs(jobs, min(self.workers, len(jobs)), on_event, on_failure)
+        mine = cores()
+        count = min(self.workers, len(runs))
+        threads = [
+            threading.Thread(target=worker, args=(mine[k % len(mine)],), daemon=True)
+            for k in range(count)
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(timeout=0.2)
+        finally:  # an interrupt ends the workers too; their checkpoints stay
+            with lock:
+                stopping.set()
+                left = list(running)
+            for process in left:
+                process.terminate()
+            for process in left:
+                _wait_or_kill(process)
 
-    def command(self, run: PlannedRun, folder: Path) -> list[str]:
-        what = {"algorithm": run.algorithm, "dataset": run.dataset, "seed": run.seed}
-        text = json.dumps(what | {"config": asdict(run.config)})
-        return this_python("-m", "spacql.experiments.executors", str(folder), text)
+    def command(self, run: PlannedRun) -> list[str]:
+        text = json.dumps(run.to_json())
+        place = str(self.folder / run.place)
+        return [sys.executable, "-m", "spacql.experiments.worker", place, text]
 
-
-def work(folder: Path, what: Mapping[str, Any]) -> int:
-    """What a worker process does: make or find the data, open the folder, train."""
-    from spacql import runs
-    from spacql.data.cache import resolve
-
-    _end_with_parent()
-    try:
-        lock = _lock(folder)
-        config = runs.config_of(dict(what))
-        dataset = resolve(what["dataset"], what["seed"])
-        described = runs.describe(
-            what["algorithm"], config, dataset, what["seed"], data=what["dataset"]
+    def _start(self, run: PlannedRun, core: int) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            self.command(run),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**one_thread(os.environ), "SPACQL_CORE": str(core)},
         )
-        runs.open_folder(folder, described, resume=True)
-    except SpacqlError as error:
-        print(json.dumps({"error": str(error)}), flush=True)
-        return 2
-    with lock:
-        return runs.main(str(folder))
 
 
-def _end_with_parent() -> None:
-    """A worker whose reproduction was killed does not go on unseen; its checkpoints stay."""
-    parent = os.getppid()
+def _follow(process: "subprocess.Popen[str]", tell: Callable[[Event], None]) -> None:
+    """Pass on the events of a worker, and how it died if it did not say how its run ended."""
+    complaints: deque[str] = deque(maxlen=20)
+    reader = threading.Thread(
+        target=lambda: complaints.extend(line for line in process.stderr or ()), daemon=True
+    )
+    reader.start()
+    ended = False
+    for line in process.stdout or ():
+        try:
+            event = Event(**json.loads(line))
+        except (json.JSONDecodeError, TypeError):
+            continue  # something else that a library printed
+        ended = ended or event.kind != "progress"
+        tell(event)
+    code = process.wait()
+    reader.join(timeout=5)
+    if not ended:
+        last = complaints[-1].strip() if complaints else ""
+        died = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        tell(Event("failed", error=f"The process {died}. {last}".strip()))
 
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(2)
-        os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _lock(folder: Path) -> Any:
-    """Held until this process ends, so that two reproductions do not train in one folder."""
-    import fcntl
-
+def _wait_or_kill(process: "subprocess.Popen[str]", seconds: float = 10) -> None:
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = open(folder.with_name(f".{folder.name}.lock"), "w")  # noqa: SIM115
-    except OSError as error:
-        raise InputError(f"Cannot write in {folder.parent}: {error.strerror}.") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise InputError(f"Another process is training in {folder}.") from error
-    return lock
-
-
-if __name__ == "__main__":
-    sys.exit(work(Path(sys.argv[1]), json.loads(sys.argv[2])))
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()

@@ -1,65 +1,24 @@
-"""The tables and figures as data: which runs each of them needs.
+"""What a table or figure is made of: a plan, and the runs that it needs.
 
 A plan is made of blocks. A block is a grid of methods (rows) and columns (a dataset, with
 settings that all methods share there); every cell is one configuration, run with every seed.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cache
-from importlib.resources import files
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from spacql.errors import InputError
-from spacql.experiments.store import Store, StoredRun, digest, key, signature
-from spacql.files import read_json
-from spacql.runs import check
+from spacql.algorithms.settings import check, configure, usual_rounds
+from spacql.data.collect import QUALITIES as BY_LEVEL
+from spacql.errors import InputError, suggestion
+from spacql.experiments.executors import PlannedRun
+from spacql.experiments.store import Store, StoredRun, signature
+from spacql.worlds import TASKS
 
-QUALITIES = ("expert", "medium", "medium-replay", "random")  # the order of the paper's tables
-TASKS = ("spread", "tag", "world", "halfcheetah")
+QUALITIES = tuple(reversed(BY_LEVEL))  # the order of the paper's tables
 SEEDS = (0, 1, 2, 3, 4)
-PENALTIES = ("log-sum-exp", "policy")
-PENALISED = ("spacql", "icql-qs", "cfcql")
-IN_FULL = {"penalty_agents": "all", "penalty_every": 1}  # of every agent at every transition
-SMALL_BATCHES = {
-    "batch_size": 256,
-    "penalty_every": 1,
-    "rounds": 1000,
-    "target_rate": 0.01,
-    "actor_learning_rate": 0.001,
-}
-# The reference code's settings, as far as they exist here. Its alphas in spread are 2.5, 5, 1 and
-# .5 on raw rewards; on standardised ones they are these over the rewards' deviation.
-AS_PUBLISHED = {
-    "penalty_every": 1,
-    "rounds": 2000,
-    "target_rate": 0.01,
-    "actor_learning_rate": 0.01,
-}
-PUBLISHED_ALPHA = {"expert": 0.29, "medium": 1.0, "medium-replay": 0.25, "random": 0.15}
-# Actors whose tanh may saturate, and the alphas in tag and world that suit them.
-FREE = {"tanh_cost": 0.0}
-FREE_ALPHA = {
-    "tag": {"expert": 12.5, "medium": 0.5, "medium-replay": 0.5, "random": 0.1},
-    "world": {"expert": 12.5, "medium": 0.5, "medium-replay": 0.5, "random": 2.5},
-}
-# What the log-sum-exp is taken over: as many actions, of which six are near the policy's; and the
-# alphas in world that suit the former. The actors are free here.
-UNIFORM = {"samples": 10, "policy_samples": 0} | FREE
-NEAR_POLICY = {"samples": 4, "policy_samples": 3} | FREE
-UNIFORM_ALPHA = {"expert": 0.5, "medium": 0.5, "medium-replay": 0.5, "random": 0.1}
-
-# HalfCheetah as the reference code trains, five critic updates for one of the actors, with rates
-# three times smaller; as many critic updates in all, and the alphas that suit it.
-SELDOM_ACTORS = {
-    "rounds": 1500,
-    "updates": 5,
-    "learning_rate": 0.001,
-    "actor_learning_rate": 0.001,
-}
-SELDOM_ALPHA = {"expert": 2.5, "medium": 2.5, "medium-replay": 0.02, "random": 0.5}
 
 
 @dataclass(frozen=True)
@@ -95,25 +54,6 @@ class Block:
 
 
 @dataclass(frozen=True)
-class PlannedRun:
-    """One training: everything that decides what comes out of it."""
-
-    algorithm: str
-    dataset: str
-    seed: int
-    config: Any  # the algorithm's Config
-
-    @property
-    def key(self) -> str:
-        return key(self.algorithm, asdict(self.config), self.dataset, self.seed)
-
-    @property
-    def name(self) -> str:
-        """Also the place of its folder, below that of all runs."""
-        return f"{self.dataset}/{self.algorithm}-{digest(asdict(self.config))}/seed-{self.seed}"
-
-
-@dataclass(frozen=True)
 class Plan:
     name: str
     title: str
@@ -124,10 +64,9 @@ class Plan:
     rounds: int | None = None
 
     def cell(self, method: Method, column: Column) -> list[PlannedRun]:
-        """The runs of one cell, one a seed."""
-        config = configured(
-            method.algorithm, column.dataset, {**method.overrides, **column.overrides}
-        )
+        """The runs of one cell, one per seed."""
+        overrides = {**method.overrides, **column.overrides}
+        config = configure(method.algorithm, column.dataset, overrides)
         if self.rounds is not None:
             usual = usual_rounds(column.task) or config.rounds
             config = check(replace(config, rounds=round(self.rounds * config.rounds / usual)))
@@ -157,189 +96,19 @@ class Plan:
             yield from ((block, m, c) for m, c in product(block.methods, block.columns))
 
 
-def configured(algorithm: str, dataset: str, overrides: Mapping[str, Any]) -> Any:
-    """The Config that a run gets: overrides over the table of settings over the defaults.
-
-    The settings see the overrides too, since what fits may depend on them.
-    """
-    from spacql.algorithms.registry import find
-    from spacql.algorithms.settings import settings
-
-    defaults = find(algorithm).Config()
-    known = {field.name for field in fields(defaults)}
-    if unknown := overrides.keys() - known:
-        raise InputError(f"{algorithm} has no hyperparameter {sorted(unknown)[0]!r}.")
-    config = settings(algorithm, replace(defaults, **overrides), dataset)
-    return check(replace(config, **overrides))
-
-
-def unlike_settings(algorithm: str, dataset: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a stored configuration differs from what a run would get today."""
-    if algorithm not in registered():
-        return {}
-    today = json.loads(signature(asdict(configured(algorithm, dataset, {}))))
-    mine = json.loads(signature(config))
-    return {name: mine.get(name) for name in today | mine if today.get(name) != mine.get(name)}
-
-
-def usual_rounds(task: str) -> int | None:
-    from spacql.algorithms.settings import TASKS as SETTINGS
-
-    return SETTINGS.get(task, {}).get("rounds")
-
-
-def columns(task: str) -> tuple[Column, ...]:
-    return tuple(Column(quality, f"{task}-{quality}") for quality in QUALITIES)
-
-
-def with_both_penalties(task: str, qualities: Iterable[str]) -> tuple[Column, ...]:
-    return tuple(
-        Column(f"{quality}, {penalty}", f"{task}-{quality}", {"penalty": penalty})
-        for quality, penalty in product(qualities, PENALTIES)
-    )
-
-
-def with_alpha(
-    task: str, alphas: Mapping[str, float], others: Mapping[str, Any] | None = None
-) -> tuple[Column, ...]:
-    return tuple(
-        Column(quality, f"{task}-{quality}", {**(others or {}), "alpha": alpha})
-        for quality, alpha in alphas.items()
-    )
-
-
-def plain(names: Iterable[str]) -> tuple[Method, ...]:
-    """Algorithms with the settings that they have anyway."""
-    return tuple(Method(name, name) for name in names)
-
-
-def critics(algorithm: str, count: int) -> Method:
-    return Method(f"{algorithm}, {count} critics", algorithm, {"critics": count})
-
-
 def registered() -> tuple[str, ...]:
     from spacql.algorithms.registry import MODULES
 
     return tuple(MODULES)
 
 
-def table1() -> tuple[Block, ...]:
-    methods = plain(("cfcql", "icql-qs"))
-    return tuple(
-        Block(task, methods, columns(task), published=True) for task in ("spread", "world")
-    )
-
-
-def table2() -> tuple[Block, ...]:
-    return tuple(Block(task, plain(registered()), columns(task), published=True) for task in TASKS)
-
-
-def differences() -> tuple[Block, ...]:
-    pairs = (("spacql", "cfcql"), ("spacql", "icql-qs"), ("icql-qs", "cfcql"))
-    return tuple(Block(task, plain(PENALISED), columns(task), pairs=pairs) for task in TASKS)
-
-
-def ablation() -> tuple[Block, ...]:
-    methods = (
-        critics("cfcql", 2),
-        Method("cfcql, penalty in full", "cfcql", {"critics": 2} | IN_FULL),
-        critics("cfcql", 10),
-        critics("icql-qs", 2),
-        critics("icql-qs", 10),
-        Method("spacql, uniform weights", "spacql", {"critics": 10, "mixing": "uniform"}),
-        critics("spacql", 2),
-        critics("spacql", 5),
-        critics("spacql", 10),
-    )
-    return (Block("spread", methods, with_both_penalties("spread", ("random", "expert"))),)
-
-
-def algorithms() -> tuple[Block, ...]:
-    both = with_both_penalties("spread", ("random", "expert"))
-    return (
-        Block("spread", plain(registered()), columns("spread"), published=True),
-        Block("spread, both penalties", plain(PENALISED), both),
-    )
-
-
-def settings() -> tuple[Block, ...]:
-    methods = (
-        Method("cfcql", "cfcql"),
-        Method("cfcql, batches of 256, slower targets and actors", "cfcql", SMALL_BATCHES),
-    )
-    as_published = with_alpha("spread", PUBLISHED_ALPHA, AS_PUBLISHED)
-    published = (Method("cfcql, as published", "cfcql"),)
-    longer = tuple(Method(f"{a}, 2,000 rounds", a, {"rounds": 2000}) for a in ("cfcql", "spacql"))
-    sampled = (
-        Method("cfcql, ten uniform actions", "cfcql", UNIFORM),
-        Method("cfcql, four uniform, six near the policy's", "cfcql", NEAR_POLICY),
-    )
-    ends = tuple(Column(quality, f"spread-{quality}") for quality in ("expert", "random"))
-    free = (Method("cfcql, no cost before the tanh", "cfcql", FREE),)
-    chases = tuple(
-        block
-        for task in ("tag", "world")
-        for block in (
-            Block(task, free, with_alpha(task, FREE_ALPHA[task]), published=True),
-            Block(task, plain(("cfcql",)), columns(task), published=True),
-        )
-    )
-    seldom = (Method("cfcql, five critic updates for one of actors", "cfcql", SELDOM_ACTORS),)
-    twice = (Method("cfcql, 15,000 rounds", "cfcql", {"rounds": 15_000}),)
-    return (
-        Block("spread", methods, columns("spread")),
-        Block("spread", published, as_published, published=True),
-        Block("spread", plain(("cfcql", "spacql")) + longer, ends, published=True),
-        Block("world", sampled, with_alpha("world", UNIFORM_ALPHA), published=True),
-        *chases,
-        Block("halfcheetah", seldom, with_alpha("halfcheetah", SELDOM_ALPHA), published=True),
-        Block("halfcheetah", plain(("cfcql",)), columns("halfcheetah"), published=True),
-        Block("halfcheetah", twice, (Column("medium", "halfcheetah-medium"),), published=True),
-    )
-
-
-def figure2() -> tuple[Block, ...]:
-    methods = (critics("cfcql", 10), critics("icql-qs", 10), critics("spacql", 10))
-    qualities = ("random", "expert")
-    return (Block("spread", methods, tuple(Column(q, f"spread-{q}") for q in qualities)),)
-
-
-def figure3() -> tuple[Block, ...]:
-    return tuple(Block(task, plain(("spacql",)), columns(task)) for task in ("spread", "world"))
-
-
-PLANS = {
-    "table1": ("CFCQL and ICQL-QS: all agents replaced, or one", table1),
-    "table2": ("All algorithms", table2),
-    "differences": ("SPaCQL, ICQL-QS and CFCQL, seed by seed", differences),
-    "ablation": ("Is it the replacement or the ensemble?", ablation),
-    "algorithms": ("All algorithms on spread", algorithms),
-    "settings": ("What the settings do to a score", settings),
-    "figure1": ("How the agents' actions hang together", tuple),
-    "figure2": ("Spread of the ensemble's values at the target's actions", figure2),
-    "figure3": ("Weights of the numbers of replaced agents", figure3),
-}
-
-
-def make_plan(
-    name: str,
-    *,
-    only: Sequence[str] = (),
-    seeds: Sequence[int] = SEEDS,
-    rounds: int | None = None,
-) -> Plan:
-    """A table's or figure's plan, narrowed to what `only` names."""
-    if name not in PLANS:
-        raise InputError(f"There is no {name!r} to reproduce. There are: {', '.join(PLANS)}.")
-    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
-        raise InputError("Seeds must be different numbers from 0 on, and at least one.")
-    title, blocks = PLANS[name]
-    if only and not blocks():
-        raise InputError(
-            f"{name} is made from data alone: there are no runs to choose with --only."
-        )
-    narrowed = narrow(blocks(), only) if only else blocks()
-    return Plan(name, title, narrowed, tuple(seeds), rounds)
+def unlike_settings(algorithm: str, dataset: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a stored configuration differs from what a run would get today."""
+    if algorithm not in registered():
+        return {}
+    today = json.loads(signature(asdict(configure(algorithm, dataset))))
+    mine = json.loads(signature(config))
+    return {name: mine.get(name) for name in today | mine if today.get(name) != mine.get(name)}
 
 
 def narrow(blocks: tuple[Block, ...], only: Sequence[str]) -> tuple[Block, ...]:
@@ -352,8 +121,10 @@ def narrow(blocks: tuple[Block, ...], only: Sequence[str]) -> tuple[Block, ...]:
         in_columns, in_methods = _matching(word, by_column), _matching(word, by_method)
         if not in_columns and not in_methods:
             known = dict.fromkeys(n for names in (by_column | by_method).values() for n in names)
-            raise InputError(f"--only {word}: nothing here has that name. Known: "
-                             f"{', '.join(known)}.")  # fmt: skip
+            raise InputError(
+                f"--only {word}: nothing here has that name.{suggestion(word, known)} "
+                f"Known: {', '.join(known)}."
+            )
         wanted_columns |= in_columns
         wanted_methods |= in_methods
     narrowed = []
@@ -384,20 +155,3 @@ def _names(item: tuple[str, str]) -> list[str]:
 def _matching(word: str, named: Mapping[tuple[str, str], list[str]]) -> set[tuple[str, str]]:
     exact = {item for item, names in named.items() if word in names}
     return exact or {item for item, names in named.items() if any(word in n for n in names)}
-
-
-@cache
-def _published() -> dict[str, Any]:
-    return read_json(str(files("spacql") / "assets" / "published-scores.json"))
-
-
-def published(dataset: str, algorithm: str, table: str = "") -> tuple[float, float | None] | None:
-    """The paper's score of an algorithm: mean, and deviation where it gives one.
-
-    From Table 2, or Table 1 where that is asked for or has the only number.
-    """
-    order = ("table1", "table2") if table == "table1" else ("table2", "table1")
-    for name in order:
-        if found := _published()[name].get(dataset, {}).get(algorithm):
-            return found[0], found[1] if len(found) > 1 else None
-    return None

@@ -9,16 +9,18 @@ configuration, so that a changed default never passes an old result for a new on
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from spacql.algorithms.settings import REMOVED
 from spacql.errors import InputError
 from spacql.files import new_file, read_json
+from spacql.runs import finished, slug
 from spacql.training.metrics import read_metrics
 
 FORMAT = 1
@@ -27,52 +29,44 @@ DIGITS = 5  # significant ones
 METRICS = ("u", "w", "k_eff", "q_data", "q_policy", "td_error", "penalty")
 # Hyperparameters that came later, and the value that does what runs without them did.
 LATER: dict[str, Any] = {"mixing": "uncertainty", "penalty_every": 1, "tanh_cost": 0.0}
+SILENT = LATER | REMOVED  # at these values they say nothing about a run
 
-Status = Literal["added", "there", "unfinished", "no score", "other data"]
-DIVERGED = "Not finite at round"  # how the sentence of a training begins whose numbers broke down
+Status = Literal["added", "there", "no score", "other data"]
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A finished run, as its file holds it."""
+    """A run that ended, as its file holds it."""
 
-    record: Mapping[str, Any]
+    algorithm: str
+    dataset: str
+    dataset_seed: int | None
+    identity: str  # of the dataset
+    seed: int
+    config: Mapping[str, Any]
+    seconds: float
+    score: float | None  # None for a training that diverged
+    diverged: str  # why, if it did
+    curve: Sequence[Mapping[str, Any]]
+    record: Mapping[str, Any] = field(repr=False)  # all of it
 
-    @property
-    def algorithm(self) -> str:
-        return self.record["algorithm"]
-
-    @property
-    def dataset(self) -> str:
-        return self.record["dataset"]["name"]
-
-    @property
-    def seed(self) -> int:
-        return self.record["seed"]
-
-    @property
-    def config(self) -> dict[str, Any]:
-        return self.record["config"]
-
-    @property
-    def score(self) -> float | None:
-        """None for a training that diverged."""
-        evaluation = self.record["evaluation"]
-        return None if evaluation is None else evaluation["score"]
-
-    @property
-    def seconds(self) -> float:
-        return self.record["seconds"]
-
-    @property
-    def curve(self) -> list[dict[str, Any]]:
-        return self.record["curve"]
-
-    @property
-    def data(self) -> tuple[str, int | None, str]:
-        """Name, seed and identity of the dataset."""
-        dataset = self.record["dataset"]
-        return dataset["name"], dataset["seed"], dataset["identity"]
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> "StoredRun":
+        """A KeyError or TypeError says what is missing or wrong."""
+        data, evaluation = record["dataset"], record["evaluation"]
+        return cls(
+            algorithm=record["algorithm"],
+            dataset=data["name"],
+            dataset_seed=data["seed"],
+            identity=data["identity"],
+            seed=record["seed"],
+            config=dict(record["config"]),
+            seconds=float(record["seconds"]),
+            score=None if evaluation is None else float(evaluation["score"]),
+            diverged=record.get("diverged", ""),
+            curve=list(record["curve"]),
+            record=record,
+        )
 
     @property
     def key(self) -> str:
@@ -80,11 +74,12 @@ class StoredRun:
 
     @property
     def name(self) -> str:
-        return f"{self.dataset}/{self.algorithm}-{digest(self.config)}-seed-{self.seed}.json"
+        what = f"{self.algorithm}-{digest(self.config)}-seed-{self.seed}"
+        return f"{slug(self.dataset)}/{slug(what)}.json"
 
 
 class Store:
-    """All finished runs in a folder. What does not exist yet is empty."""
+    """All runs that ended, in a folder. What does not exist yet is empty."""
 
     def __init__(self, results: Path | str | None = None):
         self.results = default_results() if results is None else Path(results)
@@ -101,33 +96,17 @@ class Store:
     def __len__(self) -> int:
         return len(self.runs)
 
-    def find(
-        self,
-        algorithm: str,
-        config: Mapping[str, Any],
-        dataset: str,
-        seed: int,
-        identity: str | None = None,
-    ) -> StoredRun | None:
-        """The finished run with exactly this configuration, if there is one."""
-        run = self.runs.get(key(algorithm, config, dataset, seed))
-        return None if run is None or identity not in (None, run.data[2]) else run
+    def add(self, record: Mapping[str, Any]) -> Status:
+        """Take in a record that `summary` made. What is there already is not replaced.
 
-    def add(self, folder: Path | str, diverged: str = "") -> Status:
-        """Take in what a run folder (RUN/seed-0) holds. What is there already is not replaced.
-
-        `diverged` says why a training broke down that can have no score. It is kept too: a table
-        that left it out would show the lucky seeds alone.
+        A diverged training is kept too: a table that left it out would show the lucky seeds alone.
         """
-        folder = Path(folder)
-        if not diverged and not finished(folder):
-            return "unfinished"
-        run = StoredRun(summary(folder, diverged))
-        if run.score is None and not diverged:
+        run = StoredRun.from_json(record)
+        if run.score is None and not run.diverged:
             return "no score"
         there = self.runs.get(run.key)
         if there is not None:
-            return "there" if there.data == run.data else "other data"
+            return "there" if there.identity == run.identity else "other data"
         with new_file(self.results / "runs" / run.name) as temporary:
             temporary.write_text(compact(run.record))
         self.runs[run.key] = run
@@ -176,7 +155,7 @@ def key(algorithm: str, config: Mapping[str, Any], dataset: str, seed: int) -> s
 
 def signature(config: Mapping[str, Any]) -> str:
     """A configuration as text: equal for equal values, however they are written."""
-    kept = {n: v for n, v in config.items() if n not in LATER or v != LATER[n]}
+    kept = {n: v for n, v in config.items() if n not in SILENT or v != SILENT[n]}
     return json.dumps(_plain(kept), sort_keys=True)
 
 
@@ -195,22 +174,24 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def finished(folder: Path) -> bool:
-    """Whether a run folder holds a result of all its rounds."""
-    result = folder / "result.json"
-    return result.is_file() and (
-        read_json(result)["rounds"] == read_json(folder / "run.json")["config"]["rounds"]
-    )
+def ended(folder: Path) -> bool:
+    """Whether a run folder holds something to store: a result, or the end of one that diverged."""
+    return finished(folder) or (folder / "diverged.json").is_file()
 
 
-def summary(folder: Path, diverged: str = "") -> dict[str, Any]:
-    """What is stored of a finished run folder, or of one whose training diverged."""
+def summary(folder: Path) -> dict[str, Any]:
+    """What is stored of a run folder that is finished, or whose training diverged."""
     described = read_json(folder / "run.json")
     rows = read_metrics(folder / "metrics.jsonl")
     reached = rows[-1]["round"] if rows else 0
+    diverged = ""
     result: dict[str, Any] = {"rounds": reached, "seconds": 0.0, "evaluation": None}
-    if not diverged:
+    if finished(folder):
         result = read_json(folder / "result.json")
+    elif (folder / "diverged.json").is_file():
+        diverged = read_json(folder / "diverged.json")["error"]
+    else:
+        raise InputError(f"The run in {folder} is not finished.")
     evaluation = result["evaluation"]
     if evaluation is not None and evaluation["score"] is None:
         evaluation = None
@@ -230,6 +211,7 @@ def summary(folder: Path, diverged: str = "") -> dict[str, Any]:
         "rounds": result["rounds"],
         "seconds": rounded(result["seconds"]),
         "evaluation": rounded(evaluation),
+        **({"note": result["note"]} if result.get("note") else {}),  # why there is no score
         **({"diverged": diverged} if diverged else {}),
         "curve": rounded(thinned(rows)),
     }
@@ -278,11 +260,11 @@ def compact(record: Mapping[str, Any], rows: str = "curve") -> str:
 def _read(path: Path) -> StoredRun:
     record = read_json(path)
     try:
-        run = StoredRun(record)
-        float(0.0 if "diverged" in record else run.score)  # type: ignore[arg-type]
-        run.key, run.data  # noqa: B018
+        run = StoredRun.from_json(record)
     except (KeyError, TypeError) as error:
         raise InputError(f"{path} is no stored run: {error} is missing or wrong.") from error
+    if run.score is None and not run.diverged:
+        raise InputError(f"{path} is no stored run: it has no score.")
     if record.get("format") != FORMAT:
         raise InputError(f"{path} has format {record.get('format')}; this spacql reads {FORMAT}.")
     return run
@@ -292,8 +274,8 @@ def mixed_data(runs: Iterable[StoredRun]) -> list[str]:
     """A sentence for every dataset of which the runs have seen different versions."""
     seen: dict[tuple[str, int | None], dict[str, set[str]]] = {}
     for run in runs:
-        name, seed, identity = run.data
-        seen.setdefault((name, seed), {}).setdefault(identity, set()).add(run.algorithm)
+        place = seen.setdefault((run.dataset, run.dataset_seed), {})
+        place.setdefault(run.identity, set()).add(run.algorithm)
     return [
         f"Careful: these runs saw different data under the name {name}, seed {seed}: "
         + "; ".join(f"{i[:8]} {', '.join(sorted(who))}" for i, who in identities.items())

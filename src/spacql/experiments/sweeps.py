@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spacql.algorithms.settings import configure
 from spacql.errors import InputError
-from spacql.experiments.plans import QUALITIES, TASKS, configured, registered, unlike_settings
+from spacql.experiments.plans import QUALITIES, registered, unlike_settings
 from spacql.experiments.store import Store
 from spacql.experiments.tables import markdown_row
 from spacql.files import read_json
+from spacql.worlds import TASKS
 
 NOTE = (
     "Scores by alpha, means over seeds that no table reports (their number). Marked: the alpha in "
@@ -21,19 +23,30 @@ NOTE = (
 class Sweep:
     """One algorithm's on one dataset, as `spacql tune` wrote it."""
 
-    record: Mapping[str, Any]
+    algorithm: str
+    dataset: str
+    rounds: int
+    seeds: tuple[int, ...]
+    penalty: str
+    config: Mapping[str, Any]
+    by_seed: Mapping[float, Sequence[float]]  # alpha to the scores of seeds that have one
+    scores: Mapping[float, float]  # alpha to mean score, of the trainings that did not fail
 
-    @property
-    def algorithm(self) -> str:
-        return self.record["algorithm"]
-
-    @property
-    def dataset(self) -> str:
-        return self.record["data"]
-
-    @property
-    def penalty(self) -> str:
-        return self.record["config"]["penalty"]
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> "Sweep":
+        """A KeyError or TypeError says what is missing or wrong."""
+        penalty = record["config"]["penalty"]
+        tried = sorted(record["alphas"], key=lambda entry: entry["alpha"])
+        return cls(
+            algorithm=record["algorithm"],
+            dataset=record["data"],
+            rounds=record["rounds"],
+            seeds=tuple(record["seeds"]),
+            penalty=penalty,
+            config=record["config"],
+            by_seed={entry["alpha"]: entry["scores"] for entry in tried},
+            scores={e["alpha"]: e["mean"] for e in tried if e["mean"] is not None},
+        )
 
     @property
     def place(self) -> tuple[str, str]:
@@ -42,19 +55,13 @@ class Sweep:
         return task, quality + (", policy penalty" if self.penalty == "policy" else "")
 
     @property
-    def scores(self) -> dict[float, float]:
-        """By alpha, of the trainings that did not fail."""
-        means = {entry["alpha"]: entry["mean"] for entry in self.record["alphas"]}
-        return {alpha: mean for alpha, mean in sorted(means.items()) if mean is not None}
-
-    @property
     def used(self) -> float:
         """The alpha that a run gets today."""
-        return configured(self.algorithm, self.dataset, {"penalty": self.penalty}).alpha
+        return configure(self.algorithm, self.dataset, {"penalty": self.penalty}).alpha
 
     @property
     def unlike_today(self) -> bool:
-        config = self.record["config"] | {"rounds": self.record["rounds"]}
+        config = {**self.config, "rounds": self.rounds}
         unlike = unlike_settings(self.algorithm, self.dataset, config)
         return not unlike.keys() <= {"alpha", "penalty"}
 
@@ -79,12 +86,10 @@ def stored(store: Store, only: Sequence[str] = ()) -> list[Sweep]:
 
 
 def _read(path: Path) -> Sweep:
-    sweep = Sweep(read_json(path))
     try:
-        sweep.place, sweep.scores, sweep.record["rounds"], sweep.record["seeds"]
+        return Sweep.from_json(read_json(path))
     except (KeyError, TypeError) as error:
         raise InputError(f"{path} is no sweep: {error} is missing or wrong.") from error
-    return sweep
 
 
 def records(sweeps: Sequence[Sweep]) -> list[dict[str, Any]]:
@@ -93,8 +98,8 @@ def records(sweeps: Sequence[Sweep]) -> list[dict[str, Any]]:
             "dataset": sweep.dataset,
             "algorithm": sweep.algorithm,
             "penalty": sweep.penalty,
-            "rounds": sweep.record["rounds"],
-            "seeds": sweep.record["seeds"],
+            "rounds": sweep.rounds,
+            "seeds": list(sweep.seeds),
             "alphas": list(sweep.scores),
             "scores": list(sweep.scores.values()),
             "used": sweep.used,
@@ -125,7 +130,7 @@ def lines(sweep: Sweep | None) -> list[tuple[str, bool]]:
     mark = "°" if sweep.unlike_today else ""
     return [
         *((f"{a:g}: {score:.1f}{mark}", a == sweep.used) for a, score in sweep.scores.items()),
-        (f"({len(sweep.record['seeds'])})", False),
+        (f"({len(sweep.seeds)})", False),
     ]
 
 

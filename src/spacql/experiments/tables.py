@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from spacql.evaluation.statistics import bootstrap_interval
-from spacql.experiments.plans import Block, Column, Method, Plan, published, usual_rounds
+from spacql.algorithms.settings import usual_rounds
+from spacql.evaluation.statistics import bootstrap_interval, interquartile_mean
+from spacql.experiments.paper import published
+from spacql.experiments.plans import Block, Column, Method, Plan
 from spacql.experiments.store import Store, StoredRun, mixed_data
 
 SETTINGS = ("rounds", "critics", "penalty", "alpha")  # of interest beside a number
@@ -84,13 +86,6 @@ def difference(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> Stati
     if len(array) > 1:
         low, high = map(float, stats.t.interval(0.95, len(array) - 1, mean, stats.sem(array)))
     return Statistics(len(array), mean, float(array.std()), mean, low, high)
-
-
-def interquartile_mean(values: np.ndarray, axis: int = -1) -> Any:
-    """As `spacql.evaluation.interquartile_mean`, along an axis."""
-    count = values.shape[axis]
-    weights = np.diff(np.clip(np.arange(count + 1) / count, 0.25, 0.75))
-    return np.moveaxis(np.sort(values, axis), axis, -1) @ weights / weights.sum()
 
 
 def overlapping_with_best(column: Sequence[Statistics | None]) -> list[bool]:

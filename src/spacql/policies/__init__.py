@@ -1,4 +1,4 @@
-"""What acts: a policy is one actor an agent (a prey, a behaviour, a trained team)."""
+"""What acts: a policy is one actor per agent (a prey, a behaviour, a trained team)."""
 
 from spacql.policies.actors import MLP as MLP
 from spacql.policies.actors import Flee as Flee

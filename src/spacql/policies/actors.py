@@ -52,7 +52,8 @@ class MLP(eqx.Module):
         return jnp.tanh(self.before_tanh(observation))
 
     def before_tanh(self, observation: Array) -> Array:
-        x = (observation - self.mean) / self.std
+        mean, std = jax.lax.stop_gradient((self.mean, self.std))  # statistics do not learn
+        x = (observation - mean) / std
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = jax.nn.relu(x @ weight + bias)
         return x @ self.weights[-1] + self.biases[-1]

@@ -1,22 +1,21 @@
-"""A policy: one actor an agent. It is saved as safetensors and JSON, and acts without a world."""
+"""A policy: one actor per agent. It is saved as safetensors and JSON, and acts without a world."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from spacql.errors import InputError
 from spacql.files import new_file, read_json, sha256, write_json
-from spacql.policies.actors import KINDS, Uniform
+from spacql.policies.actors import Uniform
+from spacql.policies.saved import build, build_format_1, describe
 from spacql.spec import Spec
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Policy(eqx.Module):
@@ -38,12 +37,13 @@ class Policy(eqx.Module):
         )
 
     def act(
-        self, observations: Sequence[Any] | Mapping[str, Any], *, seed: int = 0
+        self, observations: Sequence[Any] | Mapping[str, Any], *, key: Array | int = 0
     ) -> tuple[np.ndarray, ...]:
-        """Actions for one observation an agent, each (size,) or (batch, size).
+        """Actions for one observation per agent, each (size,) or (batch, size).
 
         `observations` is a sequence in the order of `agents`, or a mapping from agent names.
-        `seed` matters only to policies that are random.
+        `key`, a JAX key or a number, matters only to policies that act at random: give another
+        for every call.
         """
         if isinstance(observations, Mapping):
             missing = [name for name in self.agents if name not in observations]
@@ -69,7 +69,8 @@ class Policy(eqx.Module):
             if not np.isfinite(array).all():
                 raise InputError(f"The observation of {agent} holds NaN or infinity.")
             arrays.append(array)
-        actions = _call(self, tuple(arrays), jax.random.key(seed))
+        random = jax.random.key(key) if isinstance(key, int) else key
+        actions = _call(self, tuple(arrays), random)
         return tuple(np.asarray(action) for action in actions)
 
     def save(self, path: Path | str) -> None:
@@ -77,22 +78,8 @@ class Policy(eqx.Module):
         from safetensors.numpy import save_file
 
         path = Path(path).with_suffix(".safetensors")
-        names: dict[Any, str] = {kind: name for name, kind in KINDS.items()}
         tensors: dict[str, np.ndarray] = {}
-        described = []
-        for number, actor in enumerate(self.actors):
-            entry: dict[str, Any] = {"kind": names[type(actor)]}
-            for field in fields(actor):
-                value = getattr(actor, field.name)
-                if field.metadata.get("static"):
-                    entry[field.name] = value
-                elif isinstance(value, tuple):
-                    entry[field.name] = {"arrays": len(value)}
-                    for k, array in enumerate(value):
-                        tensors[f"{number}.{field.name}.{k}"] = np.ascontiguousarray(array)
-                else:
-                    tensors[f"{number}.{field.name}"] = np.ascontiguousarray(value)
-            described.append(entry)
+        described = [describe(a, f"{number}", tensors) for number, a in enumerate(self.actors)]
         with new_file(path) as temporary:
             save_file(tensors or {"empty": np.zeros(1, np.float32)}, temporary)
         text = {
@@ -105,8 +92,11 @@ class Policy(eqx.Module):
         write_json(path.with_suffix(".json"), text)
 
     @staticmethod
-    def load(path: Path | str) -> "Policy":
-        """Read a policy: its .safetensors or .json file, or a folder that holds policy.json."""
+    def load(path: Path | str, *, kinds: Mapping[str, Any] | None = None) -> "Policy":
+        """Read a policy: its .safetensors or .json file, or a folder that holds policy.json.
+
+        `kinds` are classes of actors that are not ours, by the names that the file has for them.
+        """
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
 
@@ -121,18 +111,20 @@ class Policy(eqx.Module):
             tensors = load_file(weights)
         except SafetensorError as error:
             raise InputError(f"{weights} is damaged: {error}.") from error
-        if described.get("format") != FORMAT:
+        if described.get("format") not in (1, FORMAT):
             raise InputError(
                 f"{path.with_suffix('.json')} has policy format "
-                f"{described.get('format')!r}; this version reads {FORMAT}."
+                f"{described.get('format')!r}; this version reads 1 to {FORMAT}."
             )
         if described.get("weights") != sha256(weights):
             raise InputError(f"{weights} does not belong to {path.with_suffix('.json')}: one of "
                              "them was replaced or damaged.")  # fmt: skip
         try:
-            actors = tuple(
-                _build(entry, number, tensors) for number, entry in enumerate(described["actors"])
-            )
+            if described["format"] == 1:
+                entries = enumerate(described["actors"])
+                actors = tuple(build_format_1(entry, k, tensors) for k, entry in entries)
+            else:
+                actors = build(described["actors"], tensors, kinds or {})
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{path.with_suffix('.json')} and {weights.name} do not make a policy: {error!r}."
@@ -149,20 +141,3 @@ def uniform(spec: Spec) -> Policy:
 @eqx.filter_jit
 def _call(policy: Policy, observations: tuple[Array, ...], key: Array) -> tuple[Array, ...]:
     return policy(observations, key)
-
-
-def _build(entry: Mapping[str, Any], number: int, tensors: Mapping[str, np.ndarray]) -> Any:
-    kind: Any = KINDS[entry["kind"]]
-    values: dict[str, Any] = {}
-    for field in fields(kind):
-        name = field.name
-        if field.metadata.get("static"):
-            value = entry[name]
-            values[name] = tuple(value) if isinstance(value, list) else value
-        elif name in entry:
-            values[name] = tuple(
-                jnp.asarray(tensors[f"{number}.{name}.{k}"]) for k in range(entry[name]["arrays"])
-            )
-        else:
-            values[name] = jnp.asarray(tensors[f"{number}.{name}"])
-    return kind(**values)

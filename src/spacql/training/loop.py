@@ -88,7 +88,7 @@ def fit(
             if done + chunk < config.rounds:
                 batches = gather(dataset, rows, seed, done + chunk, chunk, config)
             new = rows_of(metrics, done + 1)
-            refuse_non_finite(new, saved, folder)
+            refuse_non_finite(new, saved)
             done += chunk
             last = done >= config.rounds
             if evaluate is not None and (last or done % schedule.evaluate_every == 0):
@@ -136,7 +136,7 @@ def usable_rows(algorithm: Any, dataset: Dataset) -> np.ndarray:
 
 
 def chunk_length(rounds: int, schedule: Schedule) -> int:
-    """Rounds a compiled call: a divisor of everything that happens between chunks, so that one
+    """Rounds per compiled call: a divisor of everything that happens between chunks, so that one
     compiled length serves a run, whether or not it was interrupted."""
     common = gcd(rounds, schedule.evaluate_every, schedule.checkpoint_every)
     return max(length for length in range(1, CHUNK + 1) if common % length == 0)

@@ -1,4 +1,4 @@
-"""Metrics: one JSON object a round in `metrics.jsonl`, and optional loggers beside it."""
+"""Metrics: one JSON object per round in `metrics.jsonl`, and optional loggers beside it."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from spacql.errors import InputError, MissingExtra, TrainingError
+from spacql.errors import Diverged, InputError, MissingExtra
 from spacql.files import decoding, plain_disk_errors, regular_file
 
 LOGGERS = ("tensorboard", "wandb")
@@ -68,7 +68,7 @@ def read_metrics(path: Path | str) -> list[dict[str, Any]]:
 
 
 def rows_of(metrics: Mapping[str, Any], first_round: int) -> list[dict[str, Any]]:
-    """Arrays with a leading axis of rounds, as one plain dictionary a round."""
+    """Arrays with a leading axis of rounds, as one plain dictionary per round."""
     arrays = {name: np.asarray(values, np.float64) for name, values in metrics.items()}
     count = len(next(iter(arrays.values())))
     return [
@@ -77,16 +77,15 @@ def rows_of(metrics: Mapping[str, Any], first_round: int) -> list[dict[str, Any]
     ]
 
 
-def refuse_non_finite(rows: list[dict[str, Any]], checkpoint: int | None, folder: Path) -> None:
+def refuse_non_finite(rows: list[dict[str, Any]], checkpoint: int | None) -> None:
     """Stop a run whose numbers have broken down."""
     kept = f"The checkpoint of round {checkpoint} is kept" if checkpoint else "No checkpoint yet"
     for row in rows:
         broken = [name for name, value in row.items() if not np.isfinite(value).all()]
         if broken:
-            raise TrainingError(
-                f"Not finite at round {row['round']}: {', '.join(broken)}. The run in {folder} "
-                f"stopped. {kept}. A smaller learning rate, a larger alpha or the log-sum-exp "
-                "penalty usually helps."
+            raise Diverged(
+                f"Not finite at round {row['round']}: {', '.join(broken)}. {kept}. A smaller "
+                "learning rate, a larger alpha or the log-sum-exp penalty usually helps."
             )
 
 

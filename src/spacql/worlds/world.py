@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from typing import Any, Literal, Protocol
 
@@ -11,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from spacql.errors import InputError
+from spacql.errors import InputError, suggestion
 from spacql.policies import Flee, Policy
 from spacql.spec import Spec
 from spacql.worlds.chase import TAG, WORLD, Chase
@@ -39,7 +40,7 @@ class World(Protocol):
         ...
 
     def observe(self, state: Any) -> tuple[Any, ...]:
-        """One array an agent."""
+        """One array per agent."""
         ...
 
 
@@ -130,13 +131,14 @@ def make(
     In `tag` and `world`, `prey=None` gives the whole world with the prey as last agent, stepped
     like the others. Otherwise the world is the predators' view with a frozen prey inside: the
     one that ships with the package, the scripted one ("flee"), or any `Policy` of one agent.
+
+    Other packages add worlds by the entry-point group `spacql.worlds`: the task's name, and a
+    function without arguments (or a class) that makes the world.
     """
     if task.startswith("spread") and task[6:].isdecimal():
         task, n = "spread", int(task[6:])
     if task not in TASKS:
-        raise InputError(
-            f"There is no task {task!r}. Tasks: {', '.join(TASKS)} (and spread2 to spread10)."
-        )
+        return _make_other(task)
     if n is not None and task != "spread":
         raise InputError(f"The number of agents can be chosen in spread alone, not in {task}.")
     if task == "spread":
@@ -162,6 +164,43 @@ def make(
             f"{prey.name!r} has agents that see {sizes}."
         )
     return Hunt(chase, prey)
+
+
+def others() -> dict[str, EntryPoint]:
+    """The worlds of other packages, by task."""
+    return {entry.name: entry for entry in entry_points(group="spacql.worlds")}
+
+
+def _make_other(task: str) -> Any:
+    known = others()
+    if task not in known:
+        names = [*TASKS, *known]
+        raise InputError(
+            f"There is no task {task!r}.{suggestion(task, names)} "
+            f"Tasks: {', '.join(names)} (and spread2 to spread10)."
+        )
+    try:
+        world = known[task].load()()
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"The world {task!r} ({known[task].value}) cannot be loaded: {error}."
+        ) from error
+    missing = [name for name in ("spec", "reset", "step", "observe") if not hasattr(world, name)]
+    if missing:
+        raise InputError(
+            f"The world {task!r} ({known[task].value}) is no World: it lacks {', '.join(missing)}."
+        )
+    if world.spec.task != task:
+        raise InputError(
+            f"The world {task!r} ({known[task].value}) says that its task is "
+            f"{world.spec.task!r}. Both must be the same, so that logs find their world."
+        )
+    return world
+
+
+def is_slow(task: str) -> bool:
+    """Whether a task's world is known to be outside JAX, so that episodes are dear."""
+    return task == "halfcheetah" or (task not in TASKS and task in others())
 
 
 def is_jax(world: Any) -> bool:

@@ -1,0 +1,230 @@
+"""The paper's tables and figures, and our own beside them, as data: which runs each needs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import product
+from typing import Any
+
+from spacql.errors import InputError, suggestion
+from spacql.experiments.plans import (
+    QUALITIES,
+    SEEDS,
+    Block,
+    Column,
+    Method,
+    Plan,
+    narrow,
+    registered,
+)
+from spacql.files import read_json
+from spacql.worlds import TASKS
+
+PENALTIES = ("log-sum-exp", "policy")
+PENALISED = ("spacql", "icql-qs", "cfcql")
+IN_FULL = {"penalty_agents": "all", "penalty_every": 1}  # of every agent at every transition
+SMALL_BATCHES = {
+    "batch_size": 256,
+    "penalty_every": 1,
+    "rounds": 1000,
+    "target_rate": 0.01,
+    "actor_learning_rate": 0.001,
+}
+# The reference code's settings, as far as they exist here. Its alphas in spread are 2.5, 5, 1 and
+# .5 on raw rewards; on standardised ones they are these over the rewards' deviation.
+AS_PUBLISHED = {
+    "penalty_every": 1,
+    "rounds": 2000,
+    "target_rate": 0.01,
+    "actor_learning_rate": 0.01,
+}
+PUBLISHED_ALPHA = {"expert": 0.29, "medium": 1.0, "medium-replay": 0.25, "random": 0.15}
+# Actors whose tanh may saturate, and the alphas in tag and world that suit them.
+FREE = {"tanh_cost": 0.0}
+FREE_ALPHA = {
+    "tag": {"expert": 12.5, "medium": 0.5, "medium-replay": 0.5, "random": 0.1},
+    "world": {"expert": 12.5, "medium": 0.5, "medium-replay": 0.5, "random": 2.5},
+}
+# What the log-sum-exp is taken over: as many actions, of which six are near the policy's; and the
+# alphas in world that suit the former. The actors are free here.
+UNIFORM = {"samples": 10, "policy_samples": 0} | FREE
+NEAR_POLICY = {"samples": 4, "policy_samples": 3} | FREE
+UNIFORM_ALPHA = {"expert": 0.5, "medium": 0.5, "medium-replay": 0.5, "random": 0.1}
+
+# HalfCheetah as the reference code trains, five critic updates for one of the actors, with rates
+# three times smaller; as many critic updates in all, and the alphas that suit it.
+SELDOM_ACTORS = {
+    "rounds": 1500,
+    "updates": 5,
+    "learning_rate": 0.001,
+    "actor_learning_rate": 0.001,
+}
+SELDOM_ALPHA = {"expert": 2.5, "medium": 2.5, "medium-replay": 0.02, "random": 0.5}
+
+
+def columns(task: str) -> tuple[Column, ...]:
+    return tuple(Column(quality, f"{task}-{quality}") for quality in QUALITIES)
+
+
+def with_both_penalties(task: str, qualities: Iterable[str]) -> tuple[Column, ...]:
+    return tuple(
+        Column(f"{quality}, {penalty}", f"{task}-{quality}", {"penalty": penalty})
+        for quality, penalty in product(qualities, PENALTIES)
+    )
+
+
+def with_alpha(
+    task: str, alphas: Mapping[str, float], others: Mapping[str, Any] | None = None
+) -> tuple[Column, ...]:
+    return tuple(
+        Column(quality, f"{task}-{quality}", {**(others or {}), "alpha": alpha})
+        for quality, alpha in alphas.items()
+    )
+
+
+def plain(names: Iterable[str]) -> tuple[Method, ...]:
+    """Algorithms with the settings that they have anyway."""
+    return tuple(Method(name, name) for name in names)
+
+
+def critics(algorithm: str, count: int) -> Method:
+    return Method(f"{algorithm}, {count} critics", algorithm, {"critics": count})
+
+
+def table1() -> tuple[Block, ...]:
+    methods = plain(("cfcql", "icql-qs"))
+    return tuple(
+        Block(task, methods, columns(task), published=True) for task in ("spread", "world")
+    )
+
+
+def table2() -> tuple[Block, ...]:
+    return tuple(Block(task, plain(registered()), columns(task), published=True) for task in TASKS)
+
+
+def differences() -> tuple[Block, ...]:
+    pairs = (("spacql", "cfcql"), ("spacql", "icql-qs"), ("icql-qs", "cfcql"))
+    return tuple(Block(task, plain(PENALISED), columns(task), pairs=pairs) for task in TASKS)
+
+
+def ablation() -> tuple[Block, ...]:
+    methods = (
+        critics("cfcql", 2),
+        Method("cfcql, penalty in full", "cfcql", {"critics": 2} | IN_FULL),
+        critics("cfcql", 10),
+        critics("icql-qs", 2),
+        critics("icql-qs", 10),
+        Method("spacql, uniform weights", "spacql", {"critics": 10, "mixing": "uniform"}),
+        critics("spacql", 2),
+        critics("spacql", 5),
+        critics("spacql", 10),
+    )
+    return (Block("spread", methods, with_both_penalties("spread", ("random", "expert"))),)
+
+
+def algorithms() -> tuple[Block, ...]:
+    both = with_both_penalties("spread", ("random", "expert"))
+    return (
+        Block("spread", plain(registered()), columns("spread"), published=True),
+        Block("spread, both penalties", plain(PENALISED), both),
+    )
+
+
+def settings() -> tuple[Block, ...]:
+    methods = (
+        Method("cfcql", "cfcql"),
+        Method("cfcql, batches of 256, slower targets and actors", "cfcql", SMALL_BATCHES),
+    )
+    as_published = with_alpha("spread", PUBLISHED_ALPHA, AS_PUBLISHED)
+    published = (Method("cfcql, as published", "cfcql"),)
+    longer = tuple(Method(f"{a}, 2,000 rounds", a, {"rounds": 2000}) for a in ("cfcql", "spacql"))
+    sampled = (
+        Method("cfcql, ten uniform actions", "cfcql", UNIFORM),
+        Method("cfcql, four uniform, six near the policy's", "cfcql", NEAR_POLICY),
+    )
+    ends = tuple(Column(quality, f"spread-{quality}") for quality in ("expert", "random"))
+    free = (Method("cfcql, no cost before the tanh", "cfcql", FREE),)
+    chases = tuple(
+        block
+        for task in ("tag", "world")
+        for block in (
+            Block(task, free, with_alpha(task, FREE_ALPHA[task]), published=True),
+            Block(task, plain(("cfcql",)), columns(task), published=True),
+        )
+    )
+    seldom = (Method("cfcql, five critic updates for one of actors", "cfcql", SELDOM_ACTORS),)
+    twice = (Method("cfcql, 15,000 rounds", "cfcql", {"rounds": 15_000}),)
+    return (
+        Block("spread", methods, columns("spread")),
+        Block("spread", published, as_published, published=True),
+        Block("spread", plain(("cfcql", "spacql")) + longer, ends, published=True),
+        Block("world", sampled, with_alpha("world", UNIFORM_ALPHA), published=True),
+        *chases,
+        Block("halfcheetah", seldom, with_alpha("halfcheetah", SELDOM_ALPHA), published=True),
+        Block("halfcheetah", plain(("cfcql",)), columns("halfcheetah"), published=True),
+        Block("halfcheetah", twice, (Column("medium", "halfcheetah-medium"),), published=True),
+    )
+
+
+def figure2() -> tuple[Block, ...]:
+    methods = (critics("cfcql", 10), critics("icql-qs", 10), critics("spacql", 10))
+    qualities = ("random", "expert")
+    return (Block("spread", methods, tuple(Column(q, f"spread-{q}") for q in qualities)),)
+
+
+def figure3() -> tuple[Block, ...]:
+    return tuple(Block(task, plain(("spacql",)), columns(task)) for task in ("spread", "world"))
+
+
+PLANS = {
+    "table1": ("CFCQL and ICQL-QS: all agents replaced, or one", table1),
+    "table2": ("All algorithms", table2),
+    "differences": ("SPaCQL, ICQL-QS and CFCQL, seed by seed", differences),
+    "ablation": ("Is it the replacement or the ensemble?", ablation),
+    "algorithms": ("All algorithms on spread", algorithms),
+    "settings": ("What the settings do to a score", settings),
+    "figure1": ("How the agents' actions hang together", tuple),
+    "figure2": ("Spread of the ensemble's values at the target's actions", figure2),
+    "figure3": ("Weights of the numbers of replaced agents", figure3),
+}
+
+
+def make_plan(
+    name: str,
+    *,
+    only: Sequence[str] = (),
+    seeds: Sequence[int] = SEEDS,
+    rounds: int | None = None,
+) -> Plan:
+    """A table's or figure's plan, narrowed to what `only` names."""
+    if name not in PLANS:
+        raise InputError(
+            f"There is no {name!r} to reproduce.{suggestion(name, PLANS)} "
+            f"There are: {', '.join(PLANS)}."
+        )
+    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+        raise InputError("Seeds must be different numbers from 0 on, and at least one.")
+    title, blocks = PLANS[name]
+    if only and not blocks():
+        raise InputError(
+            f"{name} is made from data alone: there are no runs to choose with --only."
+        )
+    narrowed = narrow(blocks(), only) if only else blocks()
+    return Plan(name, title, narrowed, tuple(seeds), rounds)
+
+
+@cache
+def _published() -> dict[str, Any]:
+    return read_json(str(files("spacql") / "assets" / "published-scores.json"))
+
+
+def published(dataset: str, algorithm: str, table: str = "") -> tuple[float, float | None] | None:
+    """The paper's score of an algorithm: mean, and deviation where it gives one.
+
+    From Table 2, or Table 1 where that is asked for or has the only number.
+    """
+    order = ("table1", "table2") if table == "table1" else ("table2", "table1")
+    for name in order:
+        if found := _published()[name].get(dataset, {}).get(algorithm):
+            return found[0], found[1] if len(found) > 1 else None
+    return None

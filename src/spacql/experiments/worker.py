@@ -1,0 +1,82 @@
+"""One planned run, from its data to its last event: what every executor does in the end.
+
+`python -m spacql.experiments.worker FOLDER RUN` is a process for it: RUN is a planned run as JSON,
+and events are lines of JSON on standard output.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from spacql.errors import Diverged, SpacqlError
+from spacql.experiments.executors import Event, PlannedRun
+from spacql.experiments.store import summary
+from spacql.interrupts import ended_cleanly
+
+
+def work(run: PlannedRun, folder: Path, report: Callable[[Event], None]) -> None:
+    """Make or find the data, begin or continue the folder, train. The last report says how it
+    ended."""
+    from spacql.data.cache import resolve
+    from spacql.runs import describe, locked, open_folder, run_folder
+
+    try:
+        with locked(folder):
+            dataset = resolve(run.dataset, run.seed)
+            described = describe(
+                run.algorithm,
+                run.config,
+                dataset,
+                run.seed,
+                data=run.dataset,
+                episodes=run.episodes,
+                loggers=run.loggers,
+            )
+            open_folder(folder, described, resume=True)
+            run_folder(folder, dataset, lambda now: report(Event("progress", **now._asdict())))
+            event = Event("done", record=summary(folder))
+    except Diverged:
+        event = Event("diverged", record=summary(folder))
+    except SpacqlError as error:
+        event = Event("failed", error=str(error))
+    report(event)
+
+
+def main(folder: str, text: str) -> None:
+    import jax
+
+    from spacql.data.cache import folder as cache_folder
+
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which ends us
+    core = os.environ.get("SPACQL_CORE")
+    if core and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {int(core)})
+    # The second seed, and a resumed run, need not compile again.
+    jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
+    run = PlannedRun.from_json(json.loads(text))
+    with ended_cleanly((signal.SIGTERM,)):
+        work(run, Path(folder), lambda event: print(json.dumps(asdict(event)), flush=True))
+
+
+def end_with_parent() -> None:
+    """A worker whose parent was killed does not go on unseen; its checkpoints stay."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(2)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
