@@ -4,70 +4,57 @@ An exception in the main thread would do neither: compiled code does not look fo
 runs or is being compiled, and an exception that arrives inside an extension module, or at the
 interpreter's end while threads of JAX still compute, can crash. So a thread of its own waits for
 the signal, ends the processes that this one has started, removes what is half-made, and leaves.
-
-Where the main thread does nothing but wait for others, it may say what it wants to say before it
-ends: within `raised`, the signal is a KeyboardInterrupt.
 """
 
 import os
+import shlex
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from spacql.errors import Interrupted
 from spacql.files import remove, unfinished
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_first = 0  # the number of the first signal that came
-_raising = False
-
-
-def code() -> int:
-    """The exit code of a process that was interrupted."""
-    return 128 + (_first or signal.SIGINT)
+_farewells: list[Callable[[], Interrupted]] = []  # of what is under way
 
 
 @contextmanager
-def raised() -> Iterator[None]:
-    """Within the block, the first signal is a KeyboardInterrupt, after which the command may say
-    what it likes; a second one ends it at once. Also where `ended_cleanly` is not in force."""
-    global _raising
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may handle signals
-        return
-    before, _raising = _raising, True
-    handler = signal.signal(signal.SIGTERM, _handle)
+def farewell(stopped: Callable[[], Interrupted]) -> Iterator[None]:
+    """Within the block, an interrupt says what `stopped` says: what is kept, and how to go on."""
+    _farewells.append(stopped)
     try:
         yield
     finally:
-        _raising = before or bool(_first)
-        signal.signal(signal.SIGTERM, handler)
+        _farewells.remove(stopped)
 
 
-def _handle(number: int, frame: Any) -> None:
-    global _first
-    again, _first = bool(_first), _first or number
-    if _raising and not again:
-        raise KeyboardInterrupt
+def last_words(stopped: Interrupted | None, words: Sequence[str]) -> str:
+    """What is kept, and the command that goes on; `words` are those of the command."""
+    if stopped is None:
+        return ""
+    again = [] if not stopped.again or stopped.again in words else [stopped.again]
+    return f" {stopped} To go on: {shlex.join(['spacql', *words, *again])}"
 
 
 @contextmanager
-def ended_cleanly(signals: tuple[signal.Signals, ...] = SIGNALS) -> Iterator[None]:
-    """Within the block, a signal ends the process as said above."""
-    global _first, _raising
+def ended_cleanly(
+    words: Sequence[str] = (), signals: Sequence[signal.Signals] = SIGNALS
+) -> Iterator[None]:
+    """Within the block, an interrupt ends the process as said above. `words`: of its command."""
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield  # only the main thread may handle signals
         return
-    _first, _raising = 0, False
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    old_handlers = {number: signal.signal(number, _handle) for number in signals}
+    old_handlers = {number: signal.signal(number, lambda *_: None) for number in signals}
     old_descriptor = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    watcher = threading.Thread(target=_watch, args=(reader,), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(reader, words), daemon=True)
     watcher.start()
     try:
         yield
@@ -81,17 +68,14 @@ def ended_cleanly(signals: tuple[signal.Signals, ...] = SIGNALS) -> Iterator[Non
         os.close(writer)
 
 
-def _watch(reader: int) -> None:
+def _watch(reader: int, words: Sequence[str]) -> None:
     """The system writes a signal's number here as it comes, whatever the main thread does."""
-    came = 0
     while number := os.read(reader, 1)[0]:
         if number in SIGNALS:
-            came += 1
-            if not _raising or came > 1:
-                _end(number)
+            _end(number, words)
 
 
-def _end(number: int) -> NoReturn:
+def _end(number: int, words: Sequence[str]) -> NoReturn:
     for child in _children():
         with suppress(OSError):
             os.kill(child, signal.SIGTERM)
@@ -106,7 +90,8 @@ def _end(number: int) -> NoReturn:
         if sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h\n")  # a progress bar hides the cursor
         said = "interrupted" if number == signal.SIGINT else "ended by a signal"
-        os.write(2, f"spacql: {said}.\n".encode())
+        kept = last_words(_farewells[-1]() if _farewells else None, words)
+        os.write(2, f"spacql: {said}.{kept}\n".encode())
     os._exit(128 + number)
 
 

@@ -99,3 +99,7 @@ def test_offsets_that_do_not_fit_are_refused():
         type(dataset)(**{**dataset.__dict__, "starts": np.array([0, 9, 10])})
     with pytest.raises(DataError, match="rewards has shape"):
         type(dataset)(**{**dataset.__dict__, "rewards": dataset.rewards[:-1]})
+
+
+def test_its_repr_is_one_line_that_says_what_it_is():
+    assert repr(build((2, 3))) == "Dataset('toy', 2 agents, 2 episodes, 5 transitions)"

@@ -17,8 +17,7 @@ def folder() -> Path:
 
 
 def place(name: str, seed: int) -> Path:
-    edition = collect.EDITIONS[collect.parse(name)[0]]
-    return folder() / f"edition-{edition}" / f"{name}-seed-{seed}"
+    return folder() / f"edition-{collect.edition(name)}" / f"{name}-seed-{seed}"
 
 
 def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:

@@ -74,7 +74,7 @@ class _FromBuild:
         return getattr(import_module("spacql.data.build"), self.name)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Logged episodes of n agents. Arrays may be memory maps of files larger than memory.
 
@@ -124,6 +124,13 @@ class Dataset:
                 "starts must begin with 0, end with the number of rows, and leave at least one "
                 "transition and a final row to every episode."
             )
+
+    def __repr__(self) -> str:
+        name, agents = self.info.get("name", self.spec.task), self.spec.n_agents
+        return (
+            f"Dataset({name!r}, {agents} agents, {self.n_episodes:,} episodes, "
+            f"{self.n_transitions:,} transitions)"
+        )
 
     # The front doors, with their own signatures and documentation in `spacql.data.build`.
     if TYPE_CHECKING:

@@ -205,11 +205,10 @@ def load_dataset(path: Path | str, verify: bool = False) -> Dataset:
     if verify and record.seal != _seal({k: v for k, v in raw.items() if k != "seal"}):
         raise DataError(f"{described} is damaged or was edited: its seal is broken.")
     # The names of the files are known: those in dataset.json are only compared with them.
-    names = {f"{name}.npy" for name in _dtypes(record.spec)}
-    has_prey = set(record.files) == names | set(PREY)
-    if not has_prey and set(record.files) != names:
-        raise DataError(f"{described} is damaged: its files must be {', '.join(sorted(names))}.")
-    if record.identity != identity({name: record.files[name].sha256 for name in names}):
+    arrays = {f"{name}.npy" for name in _dtypes(record.spec)}
+    if set(record.files) not in (arrays, arrays | set(PREY)):
+        raise DataError(f"{described} is damaged: its files must be {', '.join(sorted(arrays))}.")
+    if record.identity != identity({name: record.files[name].sha256 for name in arrays}):
         raise DataError(f"{described} is damaged: the identity is not that of its files.")
     for name, expected in record.files.items():
         file = path / name
@@ -222,9 +221,8 @@ def load_dataset(path: Path | str, verify: bool = False) -> Dataset:
         if verify and sha256(file) != expected.sha256:
             raise DataError(f"{file} is damaged: its SHA-256 is not the one in dataset.json.")
     try:
-        dataset = replace(
-            _dataset(path, record.spec, record.info), prey=_prey(path) if has_prey else None
-        )
+        prey = _prey(path) if PREY[0] in record.files else None
+        dataset = replace(_dataset(path, record.spec, record.info), prey=prey)
         statistics = record.statistics.checked(record.spec)
         if verify:
             dataset.check_finite()
@@ -270,10 +268,10 @@ def _dataset(folder: Path, spec: Spec, info: dict[str, Any]) -> Dataset:
         joint_actions=arrays["actions"],
         rewards=arrays["rewards"],
         team_reward=arrays["team_reward"],
-        states=arrays.get("states"),
         starts=arrays["starts"],
         terminated=arrays["terminated"],
         final_action_known=arrays["final_action_known"],
+        states=arrays.get("states"),
         info=info,
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from spacql.errors import Interrupted
 from spacql.experiments.executors import Event, Executor, PlannedRun
-from spacql.interrupts import raised
+from spacql.interrupts import farewell
 from spacql.progress import Board, board, duration
 
 
@@ -56,12 +56,18 @@ def execute(
     outcomes: dict[str, Outcome] = {}
     weights = {run.place: expected(run) for run in runs}
     total = _Total(title, weights)
-    with board(quiet) as lines, raised():
+
+    def stopped() -> Interrupted:
+        kept = f"{len(outcomes)} of {len(runs)} runs have ended; the others keep their newest"
+        return Interrupted(f"{kept} checkpoints.", again)
+
+    with board(quiet) as lines, farewell(stopped):
 
         def report(run: PlannedRun, event: Event) -> None:
             if event.kind == "progress":
                 lines.show(label(run), event.round / max(1, event.rounds), _text(event))
-                total.show(lines, run.place, event.round / max(1, event.rounds), len(outcomes))
+                if event.round:
+                    total.show(lines, run.place, event.round / max(1, event.rounds), len(outcomes))
                 return
             record = event.record
             error = event.error if record is None else str(record.get("diverged", ""))
@@ -76,11 +82,7 @@ def execute(
         try:
             executor.execute(runs, report)
         except KeyboardInterrupt as stop:
-            raise Interrupted(
-                f"{len(outcomes)} of {len(runs)} runs have ended; the others keep their newest "
-                "checkpoints.",
-                again,
-            ) from stop
+            raise stopped() from stop
     lost = "The executor did not say how it ended."
     return [outcomes.get(run.place, Outcome(run, None, lost)) for run in runs]
 
