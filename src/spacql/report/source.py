@@ -3,7 +3,6 @@
 Nothing else in the report knows how either lies on the disk.
 """
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from spacql import records
 from spacql.errors import InputError, SpacqlError
 from spacql.experiments.store import Store, StoredRun, digest, run_folders
-from spacql.files import read_json
+from spacql.files import read_record
 from spacql.training.metrics import read_metrics
 
 POINTS = 50  # most points of a curve
@@ -84,7 +84,7 @@ def gather(places: Sequence[Path]) -> list[Trained]:
 
 def stored_runs(results: Path) -> list[Trained]:
     path = results / LEVELS
-    levels = read_json(path) if path.is_file() else {}
+    levels = read_record(path, dict[str, dict[str, Any]]) if path.is_file() else {}
     return [_of_record(run, levels) for run in Store(results)]
 
 
@@ -109,14 +109,11 @@ def _of_record(run: StoredRun, levels: Mapping[str, Any]) -> Trained:
 
 def of_folder(folder: Path) -> Trained:
     """One run folder (RUN/seed-0)."""
-    described = read_json(folder / "run.json")
-    try:
-        rows = read_metrics(folder / "metrics.jsonl")
-    except json.JSONDecodeError as error:
-        raise InputError(f"{folder / 'metrics.jsonl'} is not valid JSON: {error}.") from error
+    described = records.run(folder)
+    rows = read_metrics(folder / "metrics.jsonl")
     result: dict[str, Any] = {}
     if (folder / "result.json").is_file():
-        result = read_json(folder / "result.json")
+        result = records.result(folder)
     evaluation = result.get("evaluation") or {}
     reached = result.get("rounds") or (rows[-1].get("round", 0) if rows else 0)
     common = _described(described, str(folder))
