@@ -248,7 +248,8 @@ def arguments(rng: np.random.Generator, folder: Path) -> None:
         ):
             main(words)
     except SystemExit as end:
-        assert end.code in (0, 1, 2, None), end.code
+        if end.code not in (0, 1, 2, None):
+            raise RuntimeError(f"exit code {end.code}") from end
         if end.code:
             raise SpacqlError(err.getvalue() or out.getvalue()) from end
     finally:

@@ -7,7 +7,7 @@ import pytest
 from report_toy import three_seeds, write_run
 
 from spacql.errors import InputError
-from spacql.experiments.store import Store
+from spacql.experiments.store import Store, summary
 from spacql.report.source import gather, thinned
 from spacql.report.teams import compared, teams
 
@@ -31,9 +31,16 @@ def test_a_run_under_way_has_a_curve_and_no_score(tmp_path):
     assert not run.finished
 
 
+def test_a_training_that_diverged_says_so(tmp_path):
+    folder = write_run(tmp_path / "a", finished=False)
+    (folder / "diverged.json").write_text(json.dumps({"error": "Not finite at round 21."}))
+    (run,) = gather([tmp_path])
+    assert (run.score, run.note, run.finished) == (None, "Not finite at round 21.", False)
+
+
 def test_stored_results_are_the_same_runs(tmp_path):
     folder = write_run(tmp_path / "runs" / "a")
-    assert Store(tmp_path / "results").add(folder) == "added"
+    assert Store(tmp_path / "results").add(summary(folder)) == "added"
     (stored,) = gather([tmp_path / "results"])
     (run,) = gather([folder])
     assert (stored.score, stored.config, stored.identity) == (run.score, run.config, run.identity)

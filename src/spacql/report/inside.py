@@ -8,7 +8,8 @@ from markupsafe import Markup
 from spacql.report.charts import Series, line_chart, series_legend
 from spacql.report.episodes import departure
 from spacql.report.markup import join, number, short, table, tag
-from spacql.report.sections import FEW, Subject, points_of, series_of
+from spacql.report.sections import points_of, series_of
+from spacql.report.subject import FEW, Subject
 from spacql.report.teams import Team
 
 # Metrics that have a meaning worth a line; others are shown by their own names.

@@ -114,6 +114,8 @@ def of_folder(folder: Path) -> Trained:
     result: dict[str, Any] = {}
     if (folder / "result.json").is_file():
         result = records.result(folder)
+    elif (folder / "diverged.json").is_file():
+        result = {"note": records.diverged(folder)}
     evaluation = result.get("evaluation") or {}
     reached = result.get("rounds") or (rows[-1].get("round", 0) if rows else 0)
     common = _described(described, str(folder))
