@@ -6,12 +6,12 @@ chosen one is imported, and none imports JAX before it runs.
 
 import inspect
 import os
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from spacql.errors import Interrupted, SpacqlError, suggestion
+from spacql.interrupts import ended_cleanly, last_words
 from spacql.threads import one_thread
 
 # Words on the command line: module and function.
@@ -32,12 +32,15 @@ COMMANDS = {
     "tune": "spacql.commands.tune:main",
     "runs": "spacql.commands.runs:runs",
     "evaluate": "spacql.commands.evaluate:evaluate",
+    "roles": "spacql.commands.roles:roles",
     "reproduce": "spacql.commands.reproduce:reproduce",
     "results add": "spacql.commands.results:results_add",
     "results list": "spacql.commands.results:results_list",
     "results sweeps": "spacql.commands.results:results_sweeps",
+    "report": "spacql.commands.report:report",
     "theory": "spacql.commands.theory:theory",
     "bench worlds": "spacql.commands.bench:bench_worlds",
+    "bench data": "spacql.commands.bench_data:bench_data",
     "bench update": "spacql.commands.bench_update:bench_update",
 }
 EPILOGUE = """
@@ -59,27 +62,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     function = _function(name)
     rest = words[len(name.split()) :]
     try:
-        if [*inspect.signature(function).parameters] == ["args"]:  # reads its own arguments
-            result = function(rest)
-        else:
-            import tyro
-
-            result = tyro.cli(function, prog=f"spacql {name}", args=rest)
+        with ended_cleanly(words):
+            result = _call(function, name, rest)
     except SpacqlError as error:
         print(f"spacql: {error}", file=sys.stderr)
         sys.exit(2)
-    except Interrupted as stop:
-        again = [] if not stop.again or stop.again in words else [stop.again]
-        command = shlex.join(["spacql", *words, *again])
-        print(f"spacql: interrupted. {stop} To go on: {command}", file=sys.stderr)
-        sys.exit(130)
-    except KeyboardInterrupt:
-        print("spacql: interrupted.", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        stopped = stop if isinstance(stop, Interrupted) else None
+        print(f"spacql: interrupted.{last_words(stopped, words)}", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output, such as head, has gone
         sys.stderr.close()
         sys.exit(0)
     sys.exit(result or 0)
+
+
+def _call(function: Callable[..., int | None], name: str, arguments: list[str]) -> int | None:
+    if [*inspect.signature(function).parameters] == ["args"]:  # reads its own arguments
+        return function(arguments)
+    import tyro
+
+    return tyro.cli(function, prog=f"spacql {name}", args=arguments)
 
 
 def _function(name: str) -> Callable[..., int | None]:

@@ -25,6 +25,7 @@ from spacql.errors import Diverged, InputError, MissingExtra
 from spacql.files import read_json, write_json
 
 if TYPE_CHECKING:
+    from spacql.algorithms.config import Training
     from spacql.data import Dataset
     from spacql.policies import Policy
     from spacql.training.loop import Progress
@@ -65,7 +66,8 @@ def train(
 
     Example: spacql.train("spacql", "spread-random", rounds=300).score
     """
-    from spacql.algorithms.settings import configure, name_of
+    from spacql.algorithms.registry import name_of
+    from spacql.algorithms.settings import configure
     from spacql.data import Dataset
     from spacql.data.cache import resolve
 
@@ -73,7 +75,8 @@ def train(
     config = configure(algorithm, dataset_name(dataset), hyperparameters)
     label = name_of(algorithm)
     folder = Path(out) if out else default_folder(label, dataset_name(dataset)) / f"seed-{seed}"
-    described = describe(label, config, dataset, seed, episodes=episodes)
+    place = "" if isinstance(data, Dataset) else str(data)
+    described = describe(label, config, dataset, seed, data=place, episodes=episodes)
     with locked(folder):
         open_folder(folder, described, resume)
         return run_folder(folder, dataset, report, algorithm)
@@ -95,7 +98,7 @@ def slug(name: str) -> str:
 
 def describe(
     algorithm: str,
-    config: Any,
+    config: "Training",
     dataset: "Dataset",
     seed: int,
     *,
@@ -206,8 +209,8 @@ def run_folder(
     from spacql.training.loop import Schedule, fit
 
     described = read_json(folder / "run.json")
-    algorithm = find(algorithm or described["algorithm"])
-    config = config_from(algorithm, described["config"])
+    module = find(algorithm or described["algorithm"])
+    config = config_from(module, described["config"])
     if finished(folder):
         return Run(folder, Policy.load(folder), read_json(folder / "result.json"))
     started = time.monotonic()
@@ -223,7 +226,7 @@ def run_folder(
 
     try:
         policy = fit(
-            algorithm,
+            module,
             config,
             dataset,
             seed,

@@ -62,7 +62,7 @@ def test_alpha_follows_the_penalty_the_same_way_by_call_and_by_command() -> None
 
 def test_an_algorithm_of_one_s_own_may_have_the_settings_of_another() -> None:
     mine = ModuleType("mine")
-    mine.Config, mine.SETTINGS_OF = spacql.Config, "spacql"
+    mine.__dict__.update(vars(spacql), __name__="mine", SETTINGS_OF="spacql")
     assert configure(mine, "tag-expert") == configure("spacql", "tag-expert")
     del mine.SETTINGS_OF
     assert configure(mine, "tag-expert") == configure("spacql")

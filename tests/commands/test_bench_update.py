@@ -17,7 +17,7 @@ def test_the_naive_version_takes_the_same_step():
     values = {**TINY, "discount": 0.0, "alpha": 0.0}
     update, arguments, _ = bench_update._setting("spacql", 3, values)
     naive, same, _ = bench_update._setting("naive", 3, values)
-    critics = update(*arguments)[0].critics
+    critics = update(*arguments)[0].critics.online
     naive_critics = naive(*same)[0]
     for ours, theirs in zip(jax.tree.leaves(critics), jax.tree.leaves(naive_critics), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)

@@ -87,3 +87,38 @@ def test_the_experience_is_that_of_the_training(tiny):
     for (_, [experience]), (_, [repeated]) in zip(parts, again, strict=True):
         assert experience.rewards.shape == (8, 25, 3)
         assert (experience.observations[2] == repeated.observations[2]).all()
+
+
+def test_a_slowed_policy_does_a_part_of_the_same_with_the_same_noise():
+    policy = behaviours.behaviour("spread", "expert", 0)
+    slow = behaviours.scale(policy, 0.5)
+    quiet = [
+        Policy(tuple(replace(a, noise=0.0) for a in p.actors), agents=p.agents)
+        for p in (policy, slow)
+    ]
+    observations = [np.linspace(-1, 1, 18)] * 3
+    fast, half = (p.act(observations) for p in quiet)
+    np.testing.assert_allclose(np.stack(half), 0.5 * np.stack(fast), atol=1e-6)
+    for actor in slow.actors:  # half of the range, so twice as much in its units
+        assert actor.noise == 2 * policy.actors[0].noise
+
+
+def test_the_factor_of_a_slowed_expert_is_the_one_nearest_to_the_wanted_score(
+    tmp_path, monkeypatch
+):
+    recipe = replace(behaviours.RECIPES["spread"], medium=40, factors=(0.3, 0.4, 0.5))
+    policy = behaviours.behaviour("spread", "expert", 0)
+
+    def returns(world, slow, key, episodes):  # unsteady at 0.4, where the mean is right
+        factor = slow.actors[0].high[0]
+        spread = 50 if factor == 0.4 else 5
+        return np.repeat([[100 * factor - spread], [100 * factor + spread]], 3, axis=1)
+
+    monkeypatch.setattr(behaviours, "rollout", returns)
+    expert = {"snapshot": 7, "steps": 1, "return": 100.0, "std": 1.0}
+    policy.save(tmp_path / "7")
+    candidates = behaviours.Candidates(0, tmp_path, [expert], make("spread"), recipe)
+    row = behaviours.slowed(candidates, expert, lambda value: value)
+    assert row["factor"] in (0.3, 0.5)
+    assert row["snapshot"] == 7
+    assert row["score"] == row["return"] == pytest.approx(100 * row["factor"])

@@ -3,11 +3,13 @@
 import hashlib
 from pathlib import Path
 
+import equinox as eqx
 import numpy as np
 import pytest
 
-from spacql.data import behaviours, cache, collect, load_dataset
-from spacql.errors import InputError
+from spacql.data import behaviours, cache, collect, load_dataset, save_dataset
+from spacql.errors import DataError, InputError
+from spacql.worlds.world import default_prey
 
 PARTICLE = [name for name in collect.NAMES if not name.startswith("halfcheetah")]
 
@@ -50,15 +52,38 @@ def test_better_qualities_have_higher_returns(task, tmp_path):
     assert returns[0] < returns[1] < returns[2]
 
 
-@pytest.mark.parametrize("task", ["spread", "tag", "world"])
+@pytest.mark.parametrize("task", ["spread", "tag", "world", "halfcheetah"])
 def test_shipped_behaviours_are_at_their_levels(task):
     record, recipe = behaviours.record(task), behaviours.RECIPES[task]
     for entry in record["seeds"]:
         assert abs(entry["medium"]["score"] - recipe.medium) <= behaviours.TOLERANCE
 
 
-def test_every_spread_expert_reaches_the_published_return():
-    assert all(s["expert"]["return"] >= 517 for s in behaviours.record("spread")["seeds"])
+@pytest.mark.parametrize(("task", "published"), [("spread", 517), ("tag", 186), ("world", 80)])
+def test_every_expert_reaches_the_published_return(task, published):
+    assert all(s["expert"]["return"] >= published for s in behaviours.record(task)["seeds"])
+
+
+def test_the_mediums_of_halfcheetah_are_steady():
+    assert all(s["medium"]["std"] < 450 for s in behaviours.record("halfcheetah")["seeds"])
+
+
+def test_a_dataset_of_tag_carries_its_prey_and_a_copy_does_too(tmp_path):
+    collect.make_dataset("tag-random", tmp_path / "d", transitions=2500)
+    dataset = load_dataset(tmp_path / "d", verify=True)
+    assert eqx.tree_equal(dataset.prey.actors, default_prey("tag").actors)
+    save_dataset(dataset, tmp_path / "copy")
+    assert fingerprint(tmp_path / "d") == fingerprint(tmp_path / "copy")
+
+
+def test_a_damaged_prey_is_refused(tmp_path):
+    collect.make_dataset("tag-random", tmp_path / "d", transitions=2500)
+    weights = tmp_path / "d" / "prey.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(bytes(content))
+    with pytest.raises(DataError, match="prey"):
+        load_dataset(tmp_path / "d")
 
 
 def test_a_replay_is_the_beginning_of_a_training_and_improves(tmp_path, monkeypatch):

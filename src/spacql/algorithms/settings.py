@@ -12,7 +12,8 @@ from dataclasses import fields, replace
 from types import ModuleType
 from typing import Any
 
-from spacql.algorithms.registry import find
+from spacql.algorithms.config import Training
+from spacql.algorithms.registry import find, name_of
 from spacql.data.collect import QUALITIES
 from spacql.errors import InputError, suggestion
 
@@ -105,7 +106,7 @@ SETTINGS = _resolved()
 
 def configure(
     algorithm: str | ModuleType, dataset: str = "", overrides: Mapping[str, Any] | None = None
-) -> Any:
+) -> Training:
     """An algorithm's Config: given values over the dataset's settings over the defaults.
 
     `dataset` is a name; only the benchmark's own, exactly spelt, have settings. An algorithm that
@@ -133,14 +134,7 @@ def configure(
     return check(replace(defaults, **(values | given)))
 
 
-def name_of(algorithm: str | ModuleType) -> str:
-    """The name that a run has on disk: a module's `NAME`, or the last part of its own name."""
-    if isinstance(algorithm, str):
-        return algorithm
-    return getattr(algorithm, "NAME", algorithm.__name__.rpartition(".")[2].replace("_", "-"))
-
-
-def config_from(algorithm: str | ModuleType, stored: Mapping[str, Any]) -> Any:
+def config_from(algorithm: str | ModuleType, stored: Mapping[str, Any]) -> Training:
     """The Config that JSON holds. What was removed since is left out where it did nothing."""
     config = find(algorithm).Config
     known = {field.name for field in fields(config)}
@@ -150,7 +144,7 @@ def config_from(algorithm: str | ModuleType, stored: Mapping[str, Any]) -> Any:
     return config(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
 
 
-def check(config: Any) -> Any:
+def check(config: Training) -> Training:
     """Refuse numbers that cannot work."""
     for name in ("rounds", "updates", "batch_size", "critics", "samples", "penalty_every"):
         if getattr(config, name, 1) < 1:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spacql.algorithms.config import Training
     from spacql.experiments.running import Outcome
 
 USAGE = """usage: spacql train ALGORITHM --data NAME_OR_FOLDER [OPTIONS]
@@ -51,16 +52,18 @@ def main(args: list[str]) -> int:
 
 def algorithm_name(args: list[str], usage: str) -> tuple[str | None, list[str]]:
     """The first argument, or None after help was asked for and given."""
-    from spacql.algorithms.registry import MODULES, find
+    from spacql.algorithms.registry import find, names
 
     if not args or args[0] in ("-h", "--help"):
-        print(usage.format(names=", ".join(MODULES)))
+        print(usage.format(names=", ".join(names())))
         return None, []
     find(args[0])  # refuses an unknown one
     return args[0], args[1:]
 
 
-def parse(command: str, algorithm: str, args: Sequence[str], options: type) -> tuple[Any, Any]:
+def parse(
+    command: str, algorithm: str, args: Sequence[str], options: type
+) -> "tuple[Any, Training]":
     """Options and the algorithm's Config, whose defaults are the settings of the dataset (and of
     the penalty) that the arguments name."""
     from argparse import ArgumentParser
@@ -101,7 +104,7 @@ def data_place(data: str) -> str:
     return str(Path(data).resolve()) if Path(data).is_dir() else data
 
 
-def train_seeds(algorithm: str, config: Any, options: Options) -> list[dict[str, Any]]:
+def train_seeds(algorithm: str, config: "Training", options: Options) -> list[dict[str, Any]]:
     """Train all seeds; one dictionary each: seed, folder, score, return, seconds, note, error."""
     from spacql.data.cache import resolve
     from spacql.errors import InputError
@@ -164,7 +167,8 @@ def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
         if entry["error"]:
             print(f"seed {entry['seed']}: failed. {entry['error']}")
         elif entry["score"] is None:
-            print(f"seed {entry['seed']}: {entry['note'] or 'no score'}  ({entry['folder']})")
+            gained = "" if entry["return"] is None else f"return {entry['return']:.1f}. "
+            print(f"seed {entry['seed']}: {gained}{entry['note']}  ({entry['folder']})")
         else:
             print(
                 f"seed {entry['seed']}: score {entry['score']:.1f}, "

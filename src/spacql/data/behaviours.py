@@ -179,19 +179,16 @@ def choose(task: str, folder: Path, prey: Policy | None = None) -> dict[str, Any
     def score(value: Any) -> Any:
         return 100 * (value - random["return"]) / (level - random["return"])
 
-    mediums = [
-        choose_medium(candidates, expert, score)
-        for candidates, expert in zip(trainings, experts, strict=True)
-    ]
-    replays = mediums
-    if recipe.factors:
-        mediums = [
-            slowed(world, recipe, candidates.load(expert), expert, candidates.seed, score)
-            for candidates, expert in zip(trainings, experts, strict=True)
-        ]
-    for candidates, expert, medium in zip(trainings, experts, mediums, strict=True):
+    seeds = []
+    for candidates, expert in zip(trainings, experts, strict=True):
+        replay = choose_medium(candidates, expert, score)
+        medium = slowed(candidates, expert, score) if recipe.factors else replay
         for quality, row in (("medium", medium), ("expert", expert)):
-            save_behaviour(candidates.load(row), row, f"{task}-{quality}-{candidates.seed}", folder)
+            name = f"{task}-{quality}-{candidates.seed}"
+            save_behaviour(candidates.load(row), row, name, folder)
+        curve = [[row["steps"], round(row["return"], 1)] for row in candidates.curve]
+        # The replay ends with a snapshot, which is the medium unless that is a slowed expert.
+        seeds.append({"expert": expert, "medium": medium, "replay": replay, "curve": curve})
     if task in ("tag", "world"):
         world.prey.save(folder / f"{task}-prey")
     summary = {
@@ -199,17 +196,7 @@ def choose(task: str, folder: Path, prey: Policy | None = None) -> dict[str, Any
         "episodes": recipe.final_episodes,
         "random": random,
         "expert": level,
-        "seeds": [
-            {
-                "expert": expert,
-                "medium": medium,
-                "replay": replay,  # ends with this snapshot
-                "curve": [[row["steps"], round(row["return"], 1)] for row in candidates.curve],
-            }
-            for candidates, expert, medium, replay in zip(
-                trainings, experts, mediums, replays, strict=True
-            )
-        ],
+        "seeds": seeds,
     }
     write_json(folder / "behaviours" / f"{task}.json", summary)
     return summary
@@ -245,28 +232,23 @@ def choose_medium(candidates: Candidates, expert: Row, score: Callable[[Any], An
     return min(tried, key=lambda row: abs(row["score"] - wanted))
 
 
-def slowed(
-    world: Any,
-    recipe: Recipe,
-    policy: Policy,
-    expert: Row,
-    seed: int,
-    score: Callable[[Any], Any],
-) -> Row:
+def slowed(candidates: Candidates, expert: Row, score: Callable[[Any], Any]) -> Row:
     """The expert with its actions scaled down, as medium behaviour: the factor whose single
     episodes are nearest to the wanted score.
 
     For worlds in which snapshots at the medium level are unsteady: they run in some episodes and
     fall in others.
     """
+    recipe, world, policy = candidates.recipe, candidates.world, candidates.load(expert)
 
     def off(factor: float) -> float:
-        key = jax.random.fold_in(jax.random.key(79), seed)
+        key = jax.random.fold_in(jax.random.key(79), candidates.seed)
         returns = rollout(world, scale(policy, factor), key, FACTOR_EPISODES).mean(axis=1)
         return float(np.mean((score(returns) - recipe.medium) ** 2))
 
     factor = min(recipe.factors, key=off)
-    found = _measure(world, scale(policy, factor), 20 + seed, recipe.final_episodes)
+    policy = scale(policy, factor)
+    found = _measure(world, policy, 20 + candidates.seed, recipe.final_episodes)
     return {**expert, **found, "score": score(found["return"]), "factor": factor}
 
 
@@ -283,6 +265,7 @@ def scale(policy: Policy, factor: float) -> Policy:
 
 
 def save_behaviour(policy: Policy, row: Row, name: str, folder: Path) -> None:
+    """Keep a chosen snapshot as the behaviour that its row describes."""
     policy = scale(policy, row["factor"]) if "factor" in row else policy
     policy = Policy(policy.actors, name=name, agents=policy.agents)
     policy.save(folder / "behaviours" / name)

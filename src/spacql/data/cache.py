@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import platformdirs
+
 from spacql.data import behaviours, collect
 from spacql.data.dataset import Dataset
 from spacql.data.storage import load_dataset
@@ -13,12 +15,11 @@ def folder() -> Path:
     """$SPACQL_CACHE, or `spacql` in the user's cache folder."""
     if place := os.environ.get("SPACQL_CACHE"):
         return Path(place)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spacql"
+    return platformdirs.user_cache_path("spacql")
 
 
 def place(name: str, seed: int) -> Path:
-    edition = collect.EDITIONS[collect.parse(name)[0]]
-    return folder() / f"edition-{edition}" / f"{name}-seed-{seed}"
+    return folder() / f"edition-{collect.edition(name)}" / f"{name}-seed-{seed}"
 
 
 def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:

@@ -24,8 +24,8 @@ REPLAY_SIZE = {"spread": 97_500, "tag": 62_500, "world": 80_000, "halfcheetah": 
 # Tasks whose replay is thinned evenly. Elsewhere it is the beginning of the experience, which is
 # as near to random as the published one.
 THINNED = ("spread",)
-# Of a task's data: counts up whenever the same command would make other data.
-EDITIONS = {"spread": 1, "tag": 2, "world": 2, "halfcheetah": 3}
+# Of a task's data, or of one dataset: counts up whenever the same command would make other data.
+EDITIONS = {"spread": 1, "tag": 2, "world": 2, "halfcheetah": 3, "halfcheetah-medium": 4}
 
 
 def parse(name: str) -> tuple[str, str]:
@@ -38,6 +38,10 @@ def parse(name: str) -> tuple[str, str]:
         )
     task, _, quality = name.partition("-")
     return task, quality
+
+
+def edition(name: str) -> int:
+    return EDITIONS.get(name, EDITIONS[parse(name)[0]])
 
 
 def make_dataset(
@@ -67,7 +71,7 @@ def make_dataset(
     info = {
         "name": name,
         "seed": seed,
-        "edition": EDITIONS[task],
+        "edition": edition(name),
         "behaviour": _describe(task, quality, behaviour, record),
         "reference": _reference(task, record, prey),
     }

@@ -64,21 +64,21 @@ def train(task: str, folder: Path, advance: Advance) -> Iterator[tuple[int, int,
     """
     recipe, world = RECIPES[task], make(task, prey=None)
     total = len(recipe.seeds) * recipe.config.iterations
-    best, least = None, np.inf
+    best, least = folder, np.inf
     for seed in recipe.seeds:
         carry = matd3.start(world, recipe.config, seed)
         for iteration in range(recipe.snapshot, recipe.config.iterations + 1, recipe.snapshot):
             carry, _ = matd3.run(world, carry, recipe.config, recipe.snapshot)
             actor = matd3.to_policy(carry.learner.online.actors, world.spec, "").actors[-1]
             prey = Policy((actor,), name=recipe.name, agents=("prey",))
-            prey.save(folder / f"{task}-prey-{seed}" / f"{iteration}")
+            place = folder / f"{task}-prey-{seed}" / f"{iteration}"
+            prey.save(place)
             found = statistics(task, prey, recipe.episodes)
             advance(recipe.snapshot / total)
             yield seed, iteration, found
             if (off := unlikeness(task, found)) < least:
-                best, least = prey, off
-    assert best is not None
-    best.save(folder / f"{task}-prey")
+                best, least = place, off
+    Policy.load(best).save(folder / f"{task}-prey")  # training has taken back the arrays
 
 
 def unlikeness(task: str, found: Statistics) -> float:

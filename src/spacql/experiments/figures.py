@@ -1,6 +1,8 @@
 """The paper's figures, drawn for a two-column page: PNG and SVG, and the numbers behind them."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,9 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from spacql.algorithms.config import Conservative
 from spacql.errors import InputError
+from spacql.experiments.dots import gaps, scores
 from spacql.experiments.plans import Plan
 from spacql.experiments.store import Store, StoredRun, mixed_data, rounded
 from spacql.experiments.tables import rounds
@@ -43,15 +47,22 @@ BARS = ((BLUE, ""), (YELLOW, "////"), (ORANGE, "...."), (GREEN, "xxxx"))
 def draw(plan: Plan, store: Store, out: Path | None) -> dict[str, Any]:
     """Write OUT.png and OUT.svg, if asked for. Returns the caption and the numbers."""
     with rc_context(STYLE):
-        figure, data = {"figure1": figure1, "figure2": figure2, "figure3": figure3}[plan.name](
-            plan, store
-        )
+        kinds = {"figure1": figure1, "figure2": figure2, "figure3": figure3}
+        kinds |= {"scores": scores, "gaps": gaps}
+        figure, data = kinds[plan.name](plan, store)
+        data = rounded(data)
         if out is not None:
             for suffix in (".png", ".svg"):
                 with new_file(out.with_name(out.name + suffix)) as temporary:
-                    metadata = {"Date": None} if suffix == ".svg" else {}
-                    figure.savefig(temporary, dpi=200, metadata=metadata)
-    return rounded(data)
+                    metadata = {"Date": None, "Identifier": identifier(data)}
+                    figure.savefig(temporary, dpi=200,
+                                   metadata=metadata if suffix == ".svg" else {})  # fmt: skip
+    return data
+
+
+def identifier(data: Mapping[str, Any]) -> str:
+    """Stands for the numbers of a figure. Its SVG holds it, so that an old one can be told."""
+    return sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def stored_runs(plan: Plan, store: Store) -> list[StoredRun]:
@@ -201,7 +212,7 @@ def _nothing(axis: Axes) -> None:
 
 def _training(plan: Plan) -> str:
     configs = [plan.cell(method, column)[0].config for _, method, column in plan.cells()]
-    penalties = ", ".join(sorted({config.penalty for config in configs}))
+    penalties = ", ".join(sorted({c.penalty for c in configs if isinstance(c, Conservative)}))
     return f"{rounds(plan)} Penalty: {penalties}."
 
 

@@ -186,6 +186,8 @@ PLANS = {
     "figure1": ("How the agents' actions hang together", tuple),
     "figure2": ("Spread of the ensemble's values at the target's actions", figure2),
     "figure3": ("Weights of the numbers of replaced agents", figure3),
+    "scores": ("All scores in one picture", table2),
+    "gaps": ("SPaCQL, ICQL-QS and CFCQL, seed by seed, in one picture", differences),
 }
 
 

@@ -54,6 +54,7 @@ class StoredRun:
     def from_json(cls, record: Mapping[str, Any]) -> "StoredRun":
         """A KeyError or TypeError says what is missing or wrong."""
         data, evaluation = record["dataset"], record["evaluation"]
+        score = None if evaluation is None else evaluation["score"]
         return cls(
             algorithm=record["algorithm"],
             dataset=data["name"],
@@ -62,7 +63,7 @@ class StoredRun:
             seed=record["seed"],
             config=dict(record["config"]),
             seconds=float(record["seconds"]),
-            score=None if evaluation is None else float(evaluation["score"]),
+            score=None if score is None else float(score),
             diverged=record.get("diverged", ""),
             curve=list(record["curve"]),
             record=record,
@@ -192,10 +193,9 @@ def summary(folder: Path) -> dict[str, Any]:
         diverged = read_json(folder / "diverged.json")["error"]
     else:
         raise InputError(f"The run in {folder} is not finished.")
-    evaluation = result["evaluation"]
-    if evaluation is not None and evaluation["score"] is None:
-        evaluation = None
+    evaluation, note = result["evaluation"], result.get("note", "")
     if evaluation is not None:
+        note = note or evaluation.get("note", "")
         evaluation = {
             "score": evaluation["score"],
             "return": {name: evaluation["return"][name] for name in ("mean", "std")},
@@ -211,7 +211,7 @@ def summary(folder: Path) -> dict[str, Any]:
         "rounds": result["rounds"],
         "seconds": rounded(result["seconds"]),
         "evaluation": rounded(evaluation),
-        **({"note": result["note"]} if result.get("note") else {}),  # why there is no score
+        **({"note": note} if note else {}),  # why there is no score
         **({"diverged": diverged} if diverged else {}),
         "curve": rounded(thinned(rows)),
     }

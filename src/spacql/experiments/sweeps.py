@@ -1,7 +1,7 @@
 """Sweeps of alpha, beside the alpha that every algorithm is run with."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,8 @@ class Sweep:
     @property
     def used(self) -> float:
         """The alpha that a run gets today."""
-        return configure(self.algorithm, self.dataset, {"penalty": self.penalty}).alpha
+        config = configure(self.algorithm, self.dataset, {"penalty": self.penalty})
+        return float(asdict(config)["alpha"])
 
     @property
     def unlike_today(self) -> bool:

@@ -38,6 +38,7 @@ def work(run: PlannedRun, folder: Path, report: Callable[[Event], None]) -> None
                 loggers=run.loggers,
             )
             open_folder(folder, described, resume=True)
+            report(Event("progress", rounds=run.config.rounds))  # begun
             run_folder(folder, dataset, lambda now: report(Event("progress", **now._asdict())))
             event = Event("done", record=summary(folder))
     except Diverged:
