@@ -176,6 +176,11 @@ def figure3() -> tuple[Block, ...]:
     return tuple(Block(task, plain(("spacql",)), columns(task)) for task in ("spread", "world"))
 
 
+def figure4() -> tuple[Block, ...]:
+    tasks = ("spread", "tag", "world")
+    return tuple(Block(task, plain(("plcql",)), columns(task)) for task in tasks)
+
+
 PLANS = {
     "table1": ("CFCQL and ICQL-QS: all agents replaced, or one", table1),
     "table2": ("All algorithms", table2),
@@ -186,6 +191,7 @@ PLANS = {
     "figure1": ("How the agents' actions hang together", tuple),
     "figure2": ("Spread of the ensemble's values at the target's actions", figure2),
     "figure3": ("Weights of the numbers of replaced agents", figure3),
+    "figure4": ("How many agents PLCQL's bandit replaces", figure4),
     "scores": ("All scores in one picture", table2),
     "gaps": ("SPaCQL, ICQL-QS and CFCQL, seed by seed, in one picture", differences),
 }
