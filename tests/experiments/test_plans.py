@@ -18,6 +18,7 @@ from spacql.worlds import TASKS
         ("table1", 2 * 8),
         ("table2", len(MODULES) * 16),
         ("ablation", 9 * 4),
+        ("aspac", 10 * 8),
         ("differences", 3 * 16),
         ("settings", 3 * 4 + 2 * 3 + 4 * 2 * 4 + 1 - 2),  # two of world are there already
         ("figure2", 3 * 2),

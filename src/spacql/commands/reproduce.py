@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from spacql.experiments.plans import Plan
     from spacql.experiments.store import Store
 
-Name = Literal["table1", "table2", "differences", "ablation", "algorithms", "settings", "figure1",
-               "figure2", "figure3", "figure4", "scores", "gaps", "claims"]  # fmt: skip
+Name = Literal["table1", "table2", "differences", "ablation", "aspac", "algorithms", "settings",
+               "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims"]  # fmt: skip
 PICTURES = ("figure1", "figure2", "figure3", "figure4", "scores", "gaps")
 
 

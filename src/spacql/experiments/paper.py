@@ -122,6 +122,22 @@ def ablation() -> tuple[Block, ...]:
     return (Block("spread", methods, with_both_penalties("spread", ("random", "expert"))),)
 
 
+def aspac() -> tuple[Block, ...]:
+    """Each of its parts taken out, one at a time, and the two that it is built on."""
+    methods = (
+        Method("aspac", "aspac"),
+        Method("target: SPaCQL's weights", "aspac", {"mixing": "uncertainty"}),
+        Method("target: all agents replaced", "aspac", {"replaced": (3,)}),
+        Method("actors: the others as logged", "aspac", {"others": "logged"}),
+        Method("actors: the others' policies", "aspac", {"others": "policies"}),
+        Method("anchor: squared distance", "aspac", {"anchor": "squared", "anchor_weight": 0.2}),
+        Method("no anchor", "aspac", {"anchor_weight": 0.0}),
+        Method("no penalty", "aspac", {"alpha": 0.0}),
+        *plain(("spacql", "cfcql")),
+    )
+    return tuple(Block(task, methods, columns(task)) for task in ("spread", "tag"))
+
+
 def algorithms() -> tuple[Block, ...]:
     both = with_both_penalties("spread", ("random", "expert"))
     return (
@@ -186,6 +202,7 @@ PLANS = {
     "table2": ("All algorithms", table2),
     "differences": ("SPaCQL, ICQL-QS and CFCQL, seed by seed", differences),
     "ablation": ("Is it the replacement or the ensemble?", ablation),
+    "aspac": ("aspac without each of its parts", aspac),
     "algorithms": ("All algorithms on spread", algorithms),
     "settings": ("What the settings do to a score", settings),
     "figure1": ("How the agents' actions hang together", tuple),
