@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all lint clean help
+.PHONY: demo test test-all lint docs clean help
 
 help:
-	@echo "make demo      make data, train SPaCQL, score it, draw it (minutes)"
+	@echo "make demo      make data, train SPaCQL, score it, write its report (minutes)"
 	@echo "make test      lint and the quick tests"
 	@echo "make test-all  lint and every test, the slow ones too"
 	@echo "make lint      ruff and mypy"
+	@echo "make docs      the documentation as a site, in site/"
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -39,5 +40,9 @@ test: lint
 test-all: lint
 	$(BIN)/pytest -m ''
 
+docs: .venv/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open site/index.html"
+
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache

@@ -1,12 +1,14 @@
-"""Fill the tables in README and docs from the stored results, by the commands that stand there.
+"""Fill README and docs from the stored results, by the commands that stand there.
 
-    python docs/fill.py            writes them
+    python docs/fill.py            writes texts, tables and figures
     python docs/fill.py --check    only says which are out of date, and fails then
 
-A table stands between two comments, of which the first holds the command:
+What is filled in stands between two comments, of which the first holds the command:
 
     <!-- spacql reproduce table2 --only spread -->
     <!-- end -->
+
+A figure (`spacql reproduce scores`) is drawn into docs/figures when its numbers have changed.
 """
 
 import re
@@ -14,41 +16,69 @@ import shlex
 import sys
 from pathlib import Path
 
-from spacql.experiments import sweeps, tables
+from spacql.commands.reproduce import PICTURES
+from spacql.experiments import claims, figures, sweeps, tables
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
 
 ROOT = Path(__file__).parent.parent
+FIGURES = ROOT / "docs" / "figures"
 BLOCK = re.compile(r"(<!-- spacql (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def table(command: str, store: Store) -> str:
-    """The Markdown that `spacql reproduce NAME --stored` writes, without its title; or the tables
-    of `spacql results sweeps`."""
+def made(command: str, store: Store, figures_at: str) -> str:
+    """The Markdown that a command makes: a table without its title, a figure and its caption,
+    verdicts, or the tables of `spacql results sweeps`."""
     group, name, *words = shlex.split(command)
     if (group, name) == ("results", "sweeps"):
         return sweeps.markdown(sweeps.stored(store, words))
     if group != "reproduce":
         raise SystemExit(f"There is no table to make with: spacql {command}")
+    if name == "claims":  # README is short
+        return claims.brief(store) if figures_at.startswith("docs") else claims.markdown(store)
+    if name in PICTURES:
+        plan = make_plan(name)
+        caption = figures.draw(plan, store, None)["caption"]
+        place = f"{figures_at}/{name}.svg"
+        return f"[![{plan.title}]({place})]({place})\n\n<small>{caption}</small>\n"
     only = words[1:] if words[:1] == ["--only"] else []
     if words and not only:
         raise SystemExit(f"Only --only can stand in a comment: {command}")
     return tables.markdown(make_plan(name, only=only), store).partition("\n\n")[2]
 
 
-def filled(text: str, store: Store) -> str:
-    return BLOCK.sub(lambda m: f"{m[1]}\n{table(m[2], store)}\n{m[3]}", text)
+def filled(text: str, store: Store, figures_at: str = "figures") -> str:
+    return BLOCK.sub(lambda m: f"{m[1]}\n{made(m[2], store, figures_at)}\n{m[3]}", text)
+
+
+def old_figures(texts: list[str], store: Store) -> list[str]:
+    """Those of the texts' figures whose file does not hold today's numbers."""
+    names = {m[2].split()[1] for text in texts for m in BLOCK.finditer(text)} & set(PICTURES)
+    old = []
+    for name in sorted(names):
+        path = FIGURES / f"{name}.svg"
+        today = figures.identifier(figures.draw(make_plan(name), store, None))
+        if not path.is_file() or today not in path.read_text():
+            old.append(name)
+    return old
 
 
 def main(check: bool) -> int:
     store, stale = Store(ROOT / "results"), []
+    texts = []
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         old = page.read_text()
-        new = filled(old, store)
+        new = filled(old, store, "docs/figures" if page.parent == ROOT else "figures")
+        texts.append(new)
         if new != old:
             stale.append(page.name)
             if not check:
                 page.write_text(new)
+    for name in old_figures(texts, store):
+        stale.append(f"{name}.svg")
+        if not check:
+            figures.draw(make_plan(name), store, FIGURES / name)
+            (FIGURES / f"{name}.png").unlink()  # the site and README show the SVG
     if stale:
         print("out of date:" if check else "filled:", ", ".join(stale))
     return 1 if check and stale else 0

@@ -55,13 +55,15 @@ def test_a_folder_with_something_in_it_is_never_overwritten(tmp_path):
 
 
 def test_what_a_killed_attempt_left_is_cleared_and_a_living_ones_is_not(tmp_path):
-    dead, alive = tmp_path / ".folder.tmp-999999999", tmp_path / f".folder.tmp-{os.getppid()}"
-    for leftover in (dead, alive):
+    dead = tmp_path / ".folder.tmp-999999999-0a"
+    alive, other = tmp_path / f".folder.tmp-{os.getppid()}-0a", tmp_path / ".folder.tmp-x"
+    for leftover in (dead, alive, other):
         leftover.mkdir()
     with new_folder(tmp_path / "folder"):
         pass
     assert not dead.exists()
     assert alive.exists()
+    assert other.exists()
 
 
 def test_json_goes_there_and_back_and_damage_is_named(tmp_path):

@@ -6,12 +6,13 @@ chosen one is imported, and none imports JAX before it runs.
 
 import inspect
 import os
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
-from spacql.errors import Interrupted, SpacqlError, suggestion
+from spacql.errors import InputError, Interrupted, SpacqlError, suggestion
+from spacql.interrupts import ended_cleanly, last_words
 from spacql.threads import one_thread
 
 # Words on the command line: module and function.
@@ -23,6 +24,8 @@ COMMANDS = {
     "data export": "spacql.commands.data:data_export",
     "data fetch": "spacql.commands.data:data_fetch",
     "data prey": "spacql.commands.data:data_prey",
+    "data prey-report": "spacql.commands.make:data_prey_report",
+    "data train-prey": "spacql.commands.make:data_train_prey",
     "data behaviours": "spacql.commands.make:data_behaviours",
     "data table": "spacql.commands.table:data_table",
     "data curves": "spacql.commands.table:data_curves",
@@ -32,14 +35,17 @@ COMMANDS = {
     "runs": "spacql.commands.runs:runs",
     "evaluate": "spacql.commands.evaluate:evaluate",
     "export": "spacql.commands.export:export",
+    "roles": "spacql.commands.roles:roles",
     "reproduce": "spacql.commands.reproduce:reproduce",
     "results add": "spacql.commands.results:results_add",
     "results list": "spacql.commands.results:results_list",
     "results sweeps": "spacql.commands.results:results_sweeps",
+    "report": "spacql.commands.report:report",
     "theory": "spacql.commands.theory:theory",
     "bench worlds": "spacql.commands.bench:bench_worlds",
-    "bench act": "spacql.commands.bench_act:bench_act",
+    "bench data": "spacql.commands.bench_data:bench_data",
     "bench update": "spacql.commands.bench_update:bench_update",
+    "bench act": "spacql.commands.bench_act:bench_act",
 }
 EPILOGUE = """
 Every command explains itself with --help. For example:
@@ -53,6 +59,9 @@ Every command explains itself with --help. For example:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0 well, 1 as the command says, 2 for a mistake in its use."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):  # a terminal without ± gets a question mark
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     name = next((" ".join(words[:k]) for k in (2, 1) if " ".join(words[:k]) in COMMANDS), None)
     if name is None:
         sys.exit(_help(words))
@@ -60,27 +69,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
     function = _function(name)
     rest = words[len(name.split()) :]
     try:
-        if [*inspect.signature(function).parameters] == ["args"]:  # reads its own arguments
-            result = function(rest)
-        else:
-            import tyro
-
-            result = tyro.cli(function, prog=f"spacql {name}", args=rest)
+        if "" in rest:
+            raise InputError("One of the arguments is empty.")
+        with ended_cleanly(words):
+            result = _call(function, name, rest)
     except SpacqlError as error:
         print(f"spacql: {error}", file=sys.stderr)
         sys.exit(2)
-    except Interrupted as stop:
-        again = [] if not stop.again or stop.again in words else [stop.again]
-        command = shlex.join(["spacql", *words, *again])
-        print(f"spacql: interrupted. {stop} To go on: {command}", file=sys.stderr)
-        sys.exit(130)
-    except KeyboardInterrupt:
-        print("spacql: interrupted.", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        stopped = stop if isinstance(stop, Interrupted) else None
+        print(f"spacql: interrupted.{last_words(stopped, words)}", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output, such as head, has gone
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:  # a disk, a permission, a name: nothing that a traceback explains
+        print(f"spacql: {error.strerror or error}: {error.filename}", file=sys.stderr)
+        sys.exit(2)
+    except MemoryError:
+        print("spacql: there is not enough memory for this.", file=sys.stderr)
+        sys.exit(2)
     sys.exit(result or 0)
+
+
+def _call(function: Callable[..., int | None], name: str, arguments: list[str]) -> int | None:
+    if [*inspect.signature(function).parameters] == ["args"]:  # reads its own arguments
+        return function(arguments)
+    import tyro
+
+    return tyro.cli(function, prog=f"spacql {name}", args=arguments)
 
 
 def _function(name: str) -> Callable[..., int | None]:

@@ -1,10 +1,14 @@
 """What a world, a dataset and a policy must agree on: who acts, on what, within which bounds."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from spacql.errors import InputError
+from spacql.files import as_record
+
+LARGEST = 2**31 - 1  # of a size or a horizon, which become array indices
 
 
 @dataclass(frozen=True)
@@ -22,12 +26,31 @@ class Spec:
 
     def __post_init__(self) -> None:
         n = len(self.agents)
+        if n == 0 or len(set(self.agents)) != n:
+            raise InputError(
+                f"spec: agents must be one or more different names, not {self.agents}."
+            )
         for field in ("observation_sizes", "action_low", "action_high"):
             if len(getattr(self, field)) != n:
                 raise InputError(
                     f"spec: {field} has {len(getattr(self, field))} entries, "
                     f"but there are {n} agents."
                 )
+        sizes = {"observation_sizes": min(self.observation_sizes), "horizon": self.horizon}
+        for field, size in sizes.items():
+            if size < 1:
+                raise InputError(f"spec: {field} must be at least 1, not {size}.")
+        if max(*self.observation_sizes, self.horizon, self.state_size) > LARGEST:
+            raise InputError(f"spec: sizes and the horizon must be at most {LARGEST:,}.")
+        if self.state_size < 0:
+            raise InputError(f"spec: state_size must be 0 or more, not {self.state_size}.")
+        for agent, low, high in zip(self.agents, self.action_low, self.action_high, strict=True):
+            ranges = len(low) == len(high) > 0 and all(
+                a < b and math.isfinite(b - a) for a, b in zip(low, high, strict=True)
+            )
+            if not ranges:
+                raise InputError(f"spec: the action bounds of {agent!r} are no ranges: "
+                                 f"{low} to {high}.")  # fmt: skip
 
     @property
     def n_agents(self) -> int:
@@ -37,20 +60,12 @@ class Spec:
     def action_sizes(self) -> tuple[int, ...]:
         return tuple(len(low) for low in self.action_low)
 
-    @property
-    def homogeneous(self) -> bool:
-        """Whether all agents have the same observation and action sizes."""
-        return len(set(self.observation_sizes)) == 1 and len(set(self.action_sizes)) == 1
-
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @staticmethod
-    def from_json(values: Mapping[str, Any]) -> "Spec":
-        def tuples(x: Any) -> Any:
-            return tuple(map(tuples, x)) if isinstance(x, list | tuple) else x
-
-        return Spec(**{name: tuples(value) for name, value in values.items()})
+    def from_json(values: Any, where: str = "spec") -> "Spec":
+        return as_record(values, Spec, where)
 
 
 def unit_box(sizes: Sequence[int]) -> dict[str, Any]:

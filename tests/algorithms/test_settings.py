@@ -37,6 +37,17 @@ def test_every_benchmark_configuration_is_the_recorded_one(algorithm: str) -> No
         assert resolved(algorithm, dataset, penalty) == RECORDED["defaults"][algorithm] | differs
 
 
+def test_plcql_has_what_spacql_has_and_dof_its_own_everywhere() -> None:
+    for task, quality in product(TASKS, QUALITIES):
+        dataset = f"{task}-{quality}"
+        theirs = asdict(configure("spacql", dataset))
+        mine = asdict(configure("plcql", dataset))
+        assert {n: mine[n] for n in theirs if n in mine} == {
+            n: theirs[n] for n in mine if n in theirs
+        }
+        assert configure("dof", dataset) != configure("dof")
+
+
 def test_only_the_exact_names_of_the_benchmark_have_settings() -> None:
     for name in ("", "world", "world-model", "spread-randomised", "my/spread-random"):
         assert configure("cfcql", name) == configure("cfcql"), name
@@ -62,7 +73,7 @@ def test_alpha_follows_the_penalty_the_same_way_by_call_and_by_command() -> None
 
 def test_an_algorithm_of_one_s_own_may_have_the_settings_of_another() -> None:
     mine = ModuleType("mine")
-    mine.Config, mine.SETTINGS_OF = spacql.Config, "spacql"
+    mine.__dict__.update(vars(spacql), __name__="mine", SETTINGS_OF="spacql")
     assert configure(mine, "tag-expert") == configure("spacql", "tag-expert")
     del mine.SETTINGS_OF
     assert configure(mine, "tag-expert") == configure("spacql")

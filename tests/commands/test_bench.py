@@ -1,9 +1,16 @@
 import importlib.util
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+from training_toy import toy_dataset
+
 from spacql.commands.bench import LABELS, bench_worlds
+from spacql.commands.bench_data import bench_data
+from spacql.data import save_dataset
 from spacql.errors import InputError, MissingExtra
 
 
@@ -22,3 +29,15 @@ def test_no_steps_and_no_mpe2_are_refused_with_a_sentence(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'spacql\[dev\]'"):
         bench_worlds()
+
+
+def test_a_dataset_is_measured_in_a_process_of_its_own(tmp_path, capsys):
+    save_dataset(toy_dataset(), tmp_path / "data")
+    bench_data(tmp_path / "data", json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["transitions"] == toy_dataset().n_transitions
+    assert found["batch_ms"] > 0
+    bench_data(tmp_path / "data")
+    assert f"load {found['transitions']} transitions" in capsys.readouterr().out
+    with pytest.raises(InputError, match="nowhere"):
+        bench_data(tmp_path / "nowhere")

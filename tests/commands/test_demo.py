@@ -8,7 +8,7 @@ from spacql.errors import InputError
 from spacql.policies import Policy
 
 
-def test_the_demo_leaves_a_policy_and_a_picture_and_can_be_run_again(tmp_path, monkeypatch, capsys):
+def test_the_demo_leaves_a_policy_and_a_report_and_can_be_run_again(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SPACQL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(collect, "SIZE", 2500)
     for _ in range(2):
@@ -17,7 +17,10 @@ def test_the_demo_leaves_a_policy_and_a_picture_and_can_be_run_again(tmp_path, m
         assert "Score" in said
         assert "interval" in said
     assert len(Policy.load(tmp_path / "demo").actors) == 3
-    assert (tmp_path / "demo" / "episode.gif").stat().st_size > 10_000
+    page = (tmp_path / "demo" / "report.html").read_text()
+    assert "What the team does" in page
+    assert "<canvas" in page
+    assert "report.html" in said
 
 
 def test_the_demo_does_not_touch_a_folder_that_is_not_its_own(tmp_path):

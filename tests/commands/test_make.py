@@ -59,6 +59,6 @@ def test_the_table_measures_each_dataset_once(tmp_path, monkeypatch, capsys):
 
 def test_curves_are_drawn(tmp_path, monkeypatch):
     spread = behaviours.record("spread")
-    monkeypatch.setattr(behaviours, "record", lambda task: spread)
+    monkeypatch.setattr(behaviours, "record", lambda task, folder=None: spread)
     data_curves(tmp_path / "curves.png")
     assert (tmp_path / "curves.png").stat().st_size > 20_000

@@ -28,13 +28,13 @@ def tiny(monkeypatch):
 def test_training_leaves_snapshots_and_choosing_ships_two_levels_a_seed(tiny, tmp_path):
     for seed in range(2):
         behaviours.train("spread", seed, tmp_path / f"spread-{seed}", nothing)
-    summary = behaviours.choose("spread", tmp_path, tmp_path / "out")
-    shipped = {p.name for p in (tmp_path / "out" / "behaviours").glob("*.safetensors")}
+    summary = behaviours.choose("spread", tmp_path)
+    shipped = {p.name for p in (tmp_path / "behaviours").glob("*.safetensors")}
     expected = {f"spread-{level}-{s}.safetensors" for level in ("medium", "expert") for s in (0, 1)}
     assert shipped == expected
     assert len(summary["seeds"]) == 2
     assert [row[0] for row in summary["seeds"][0]["curve"]] == [200, 400]
-    policy = Policy.load(tmp_path / "out" / "behaviours" / "spread-expert-1")
+    policy = Policy.load(tmp_path / "behaviours" / "spread-expert-1")
     assert policy.name == "spread-expert-1"
     assert policy.actors[0].noise == behaviours.RECIPES["spread"].config.noise
 
@@ -49,7 +49,7 @@ def test_a_finished_training_is_not_run_again(tiny, tmp_path):
 def order(curve, **recipe):
     rows = [{"snapshot": k, "return": r} for k, r in enumerate(curve, start=1)]
     recipe = replace(behaviours.RECIPES["spread"], **recipe)
-    return [row["snapshot"] for row in behaviours._expert_order(rows, recipe)]
+    return [row["snapshot"] for row in behaviours.expert_order(rows, recipe)]
 
 
 def test_the_expert_is_the_first_at_the_level_else_the_best():
@@ -75,15 +75,50 @@ def test_trials_put_the_steadier_snapshot_first(tiny, tmp_path, monkeypatch):
         return np.repeat((steady if steady_one else unsteady)[:, None], 3, axis=1)
 
     monkeypatch.setattr(behaviours, "rollout", returns)
-    chosen = behaviours.choose("spread", tmp_path, tmp_path / "out")["seeds"][0]
+    chosen = behaviours.choose("spread", tmp_path)["seeds"][0]
     assert chosen["expert"]["snapshot"] == 1
 
 
-def test_lived_episodes_are_those_of_the_training(tiny):
+def test_the_experience_is_that_of_the_training(tiny):
     world, recipe = make("spread"), behaviours.RECIPES["spread"]
     parts = list(behaviours.training(world, recipe, 0))
     again = list(behaviours.training(world, recipe, 0))
     assert len(parts) == 2
-    for (_, [lived]), (_, [relived]) in zip(parts, again, strict=True):
-        assert lived.rewards.shape == (8, 25, 3)
-        assert (lived.observations[2] == relived.observations[2]).all()
+    for (_, [experience]), (_, [repeated]) in zip(parts, again, strict=True):
+        assert experience.rewards.shape == (8, 25, 3)
+        assert (experience.observations[2] == repeated.observations[2]).all()
+
+
+def test_a_slowed_policy_does_a_part_of_the_same_with_the_same_noise():
+    policy = behaviours.behaviour("spread", "expert", 0)
+    slow = behaviours.scale(policy, 0.5)
+    quiet = [
+        Policy(tuple(replace(a, noise=0.0) for a in p.actors), agents=p.agents)
+        for p in (policy, slow)
+    ]
+    observations = [np.linspace(-1, 1, 18)] * 3
+    fast, half = (p.act(observations) for p in quiet)
+    np.testing.assert_allclose(np.stack(half), 0.5 * np.stack(fast), atol=1e-6)
+    for actor in slow.actors:  # half of the range, so twice as much in its units
+        assert actor.noise == 2 * policy.actors[0].noise
+
+
+def test_the_factor_of_a_slowed_expert_is_the_one_nearest_to_the_wanted_score(
+    tmp_path, monkeypatch
+):
+    recipe = replace(behaviours.RECIPES["spread"], medium=40, factors=(0.3, 0.4, 0.5))
+    policy = behaviours.behaviour("spread", "expert", 0)
+
+    def returns(world, slow, key, episodes):  # unsteady at 0.4, where the mean is right
+        factor = slow.actors[0].high[0]
+        spread = 50 if factor == 0.4 else 5
+        return np.repeat([[100 * factor - spread], [100 * factor + spread]], 3, axis=1)
+
+    monkeypatch.setattr(behaviours, "rollout", returns)
+    expert = {"snapshot": 7, "steps": 1, "return": 100.0, "std": 1.0}
+    policy.save(tmp_path / "7")
+    candidates = behaviours.Candidates(0, tmp_path, [expert], make("spread"), recipe)
+    row = behaviours.slowed(candidates, expert, lambda value: value)
+    assert row["factor"] in (0.3, 0.5)
+    assert row["snapshot"] == 7
+    assert row["score"] == row["return"] == pytest.approx(100 * row["factor"])

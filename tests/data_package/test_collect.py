@@ -3,11 +3,13 @@
 import hashlib
 from pathlib import Path
 
+import equinox as eqx
 import numpy as np
 import pytest
 
-from spacql.data import behaviours, cache, collect, load_dataset
-from spacql.errors import InputError
+from spacql.data import behaviours, cache, collect, load_dataset, save_dataset
+from spacql.errors import DataError, InputError
+from spacql.worlds.world import default_prey
 
 PARTICLE = [name for name in collect.NAMES if not name.startswith("halfcheetah")]
 
@@ -30,7 +32,7 @@ def test_a_particle_dataset_has_the_size_and_provenance_asked_for(name, tmp_path
     assert dataset.spec.task == task
     assert dataset.info["seed"] == 1
     assert dataset.info["reference"]["expert"] == behaviours.record(task)["expert"]
-    assert dataset.spec.prey == ("" if task == "spread" else f"{task}-prey")
+    assert dataset.spec.prey == ("" if task == "spread" else f"{task}-prey-2")
 
 
 def test_the_same_command_gives_the_same_bytes_and_another_seed_other_ones(tmp_path):
@@ -50,21 +52,44 @@ def test_better_qualities_have_higher_returns(task, tmp_path):
     assert returns[0] < returns[1] < returns[2]
 
 
-@pytest.mark.parametrize("task", ["spread", "tag", "world"])
+@pytest.mark.parametrize("task", ["spread", "tag", "world", "halfcheetah"])
 def test_shipped_behaviours_are_at_their_levels(task):
     record, recipe = behaviours.record(task), behaviours.RECIPES[task]
     for entry in record["seeds"]:
         assert abs(entry["medium"]["score"] - recipe.medium) <= behaviours.TOLERANCE
 
 
-def test_every_spread_expert_reaches_the_published_return():
-    assert all(s["expert"]["return"] >= 517 for s in behaviours.record("spread")["seeds"])
+@pytest.mark.parametrize(("task", "published"), [("spread", 517), ("tag", 186), ("world", 80)])
+def test_every_expert_reaches_the_published_return(task, published):
+    assert all(s["expert"]["return"] >= published for s in behaviours.record(task)["seeds"])
+
+
+def test_the_mediums_of_halfcheetah_are_steady():
+    assert all(s["medium"]["std"] < 450 for s in behaviours.record("halfcheetah")["seeds"])
+
+
+def test_a_dataset_of_tag_carries_its_prey_and_a_copy_does_too(tmp_path):
+    collect.make_dataset("tag-random", tmp_path / "d", transitions=2500)
+    dataset = load_dataset(tmp_path / "d", verify=True)
+    assert eqx.tree_equal(dataset.prey.actors, default_prey("tag").actors)
+    save_dataset(dataset, tmp_path / "copy")
+    assert fingerprint(tmp_path / "d") == fingerprint(tmp_path / "copy")
+
+
+def test_a_damaged_prey_is_refused(tmp_path):
+    collect.make_dataset("tag-random", tmp_path / "d", transitions=2500)
+    weights = tmp_path / "d" / "prey.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(bytes(content))
+    with pytest.raises(DataError, match="prey"):
+        load_dataset(tmp_path / "d")
 
 
 def test_a_replay_is_the_beginning_of_a_training_and_improves(tmp_path, monkeypatch):
     record = behaviours.record("spread")
     record["seeds"][0]["medium"] |= {"snapshot": 2, "steps": 16_000}
-    monkeypatch.setattr(behaviours, "record", lambda task: record)
+    monkeypatch.setattr(behaviours, "record", lambda task, folder=None: record)
     collect.make_dataset("spread-medium-replay", tmp_path / "d", transitions=8000)
     collect.make_dataset("spread-medium-replay", tmp_path / "e", transitions=8000)
     dataset = load_dataset(tmp_path / "d")
@@ -76,16 +101,44 @@ def test_a_replay_is_the_beginning_of_a_training_and_improves(tmp_path, monkeypa
     assert abs(last.std() - 3**-0.5) > 0.03
 
 
-def test_more_replay_than_was_lived_is_refused_and_leaves_nothing(tmp_path):
+def test_more_replay_than_experience_is_refused_and_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match="was medium"):
         collect.make_dataset("spread-medium-replay", tmp_path / "d", transitions=10**8)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("seed", [-1, 5])
+@pytest.mark.parametrize("seed", [-1, 5, 99, 105])
 def test_seeds_without_a_behaviour_are_refused(seed, tmp_path):
     with pytest.raises(InputError, match="0 to 4"):
         collect.make_dataset("spread-random", tmp_path / "d", seed=seed)
+
+
+@pytest.mark.parametrize("quality", ["random", "medium"])
+def test_development_data_has_the_same_behaviour_in_other_episodes(quality, tmp_path):
+    for seed in (1, 101):
+        collect.make_dataset(f"spread-{quality}", tmp_path / f"{seed}", seed=seed, transitions=5000)
+    mine, other = (load_dataset(tmp_path / f"{seed}") for seed in (1, 101))
+    assert mine.info["behaviour"] == other.info["behaviour"]
+    assert not (mine.joint_observations == other.joint_observations).all(axis=1).any()
+    assert abs(mine.returns.mean() - other.returns.mean()) < 20
+
+
+def test_a_development_replay_is_another_training(tmp_path, monkeypatch):
+    record = behaviours.record("spread")
+    record["seeds"][0]["medium"] |= {"snapshot": 2, "steps": 16_000}
+    monkeypatch.setattr(behaviours, "record", lambda task, folder=None: record)
+    for seed in (0, 100):
+        path = tmp_path / f"{seed}"
+        collect.make_dataset("spread-medium-replay", path, seed=seed, transitions=8000)
+    mine, other = (load_dataset(tmp_path / f"{seed}") for seed in (0, 100))
+    assert mine.n_transitions == other.n_transitions
+    assert not (mine.joint_observations == other.joint_observations).all(axis=1).any()
+
+
+def test_a_run_seed_from_a_hundred_on_uses_a_dataset_for_development(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path))
+    monkeypatch.setattr(collect, "SIZE", 500)
+    assert cache.resolve("spread-random", seed=107).info["seed"] == 102
 
 
 def test_the_cache_makes_a_dataset_once(tmp_path, monkeypatch):
@@ -97,7 +150,7 @@ def test_the_cache_makes_a_dataset_once(tmp_path, monkeypatch):
     assert first.identity == second.identity
     assert cache.place("spread-random", 2).stat().st_mtime_ns == made
     assert cache.resolve(cache.place("spread-random", 2)).identity == first.identity
-    assert cache.resolve("spread-random", seed=107).info["seed"] == 2  # there are five
+    assert cache.resolve("spread-random", seed=7).info["seed"] == 2  # there are five
 
 
 def test_a_misspelt_name_and_a_wrong_folder_get_different_sentences(tmp_path):

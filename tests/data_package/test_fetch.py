@@ -171,15 +171,15 @@ def test_an_archive_that_tries_to_leave_its_folder_is_refused(server, tmp_path, 
     server.content = buffer.getvalue()
     inside = tmp_path / "inside"
     inside.mkdir()
-    with pytest.raises(DataError, match="would leave the folder or is a link"):
+    with pytest.raises(DataError, match=r"(would leave the folder|is a link)\..*removed"):
         fetch("omar/spread", inside / "got", url=server.url)
     assert names(tmp_path) == ["inside"]
-    assert names(inside) == ["got.zip"]  # what was refused can be looked at
+    assert names(inside) == []  # what was refused is not used again
 
 
 def test_what_is_no_zip_or_no_vault_is_refused(server, tmp_path):
     (tmp_path / "x.zip").write_text("hello")
-    with pytest.raises(DataError, match="no sound zip file"):
+    with pytest.raises(DataError, match="cannot be read: File is not a zip file"):
         extract(tmp_path / "x.zip", tmp_path / "x")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -187,7 +187,7 @@ def test_what_is_no_zip_or_no_vault_is_refused(server, tmp_path):
     server.content = buffer.getvalue()
     with pytest.raises(DataError, match="holds no vault"):
         fetch("omar/spread", tmp_path / "got", url=server.url)
-    assert not (tmp_path / "got").exists()
+    assert names(tmp_path) == ["x.zip"]
 
 
 def test_mistakes_are_told_before_anything_is_downloaded(server, tmp_path):

@@ -19,11 +19,11 @@ WORLD = make("spread")
 
 
 def trained(seed: int, parts: int):
-    carry, lived = matd3.start(WORLD, TINY, seed), []
+    carry, experience = matd3.start(WORLD, TINY, seed), []
     for _ in range(parts):
         carry, part = matd3.run(WORLD, carry, TINY, 50)
-        lived.append(part)
-    return carry, lived
+        experience.append(part)
+    return carry, experience
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
@@ -34,8 +34,8 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
 
 
 def test_episodes_are_whole_and_follow_the_world():
-    _, (lived, _) = trained(0, 2)
-    episodes = matd3.episodes(lived, WORLD.spec)
+    _, (experience, _) = trained(0, 2)
+    episodes = matd3.episodes(experience, WORLD.spec)
     assert episodes.rewards.shape == (2 * TINY.worlds, 25, 3)
     assert episodes.observations[0].shape == (2 * TINY.worlds, 26, 18)
     # Position moves by velocity times dt after every step, and never across episodes.
@@ -46,9 +46,9 @@ def test_episodes_are_whole_and_follow_the_world():
 
 def test_nothing_is_learned_before_the_warmup_and_actions_are_uniform():
     config = replace(TINY, warmup=1000)
-    carry, lived = matd3.run(WORLD, matd3.start(WORLD, config, 0), config, 50)
+    carry, experience = matd3.run(WORLD, matd3.start(WORLD, config, 0), config, 50)
     assert carry.learner.updates == 0
-    actions = np.asarray(lived.transition.action)
+    actions = np.asarray(experience.transition.action)
     assert abs(actions.mean()) < 0.1
     assert abs(actions.std() - 3**-0.5) < 0.05
 

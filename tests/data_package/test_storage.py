@@ -151,7 +151,7 @@ def test_missing_and_cut_files_are_named_without_verify(tmp_path):
     with pytest.raises(DataError, match=r"there is no .*rewards\.npy"):
         load_dataset(tmp_path / "toy")
     (tmp_path / "toy" / "dataset.json").write_text('{"format": 1}')
-    with pytest.raises(DataError, match=r"dataset\.json is damaged"):
+    with pytest.raises(DataError, match=r"dataset\.json: Object missing required field `spec`"):
         load_dataset(tmp_path / "toy")
     with pytest.raises(InputError, match="is no dataset"):
         load_dataset(tmp_path / "nowhere")

@@ -99,7 +99,7 @@ def test_a_removed_hyperparameter_matches_at_the_value_that_all_runs_had() -> No
 
 def test_every_stored_run_of_the_checkout_is_found_without_the_removed_ones() -> None:
     store = Store(Path(__file__).parents[2] / "results")
-    assert len(store) > 500
+    assert any(run.config.keys() & REMOVED.keys() for run in store), "else this shows nothing"
     for run in store:
         values = {n: v for n, v in run.config.items() if n not in REMOVED}
         assert key(run.algorithm, values, run.dataset, run.seed) == run.key

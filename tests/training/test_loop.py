@@ -77,12 +77,12 @@ def test_an_algorithm_may_be_a_module(tmp_path: Path) -> None:
     mine = ModuleType("my_own")
     mine.__dict__.update(vars(bc), __name__="my_own")
     run = train(mine, toy_dataset(), out=tmp_path / "run", **tiny)
-    assert read_json(run.folder / "run.json")["algorithm"] == "my-own"
+    assert read_json(run.folder / "run.json")["algorithm"] == "my_own"
     longer = tiny | {"rounds": 8}
     again = train(mine, toy_dataset(), out=tmp_path / "run", resume=True, **longer)
     assert again.result["rounds"] == 8
-    with pytest.raises(InputError, match="no algorithm 'my-own'"):
-        train("my-own", toy_dataset(), out=tmp_path / "other", **tiny)
+    with pytest.raises(InputError, match="no algorithm 'my_own'"):
+        train("my_own", toy_dataset(), out=tmp_path / "other", **tiny)
 
 
 def test_a_dataset_s_name_is_no_path() -> None:

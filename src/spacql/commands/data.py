@@ -18,6 +18,7 @@ def data_import(
     /,
     out: Path,
     bounds: Literal["refuse", "clip", "rescale"] = "refuse",
+    prey: Path | None = None,
     json: bool = False,
 ) -> None:
     """Turn logs in another format into a dataset folder.
@@ -33,6 +34,8 @@ def data_import(
         out: New folder for the dataset.
         bounds: What to do with actions outside [-1, 1]: refuse them, clip them, or rescale the
             range found in the data to it.
+        prey: In tag and world, the policy file of the prey that the data was made against;
+            without it, policies trained on the data cannot be evaluated.
         json: Print the summary as JSON.
     """
     from spacql.data import load_dataset, save_dataset
@@ -41,7 +44,10 @@ def data_import(
 
     if out.exists():
         raise InputError(f"{out} exists already. Choose another place or remove it first.")
-    save_dataset(read(format, source, bounds), out)
+    dataset = read(format, source, bounds)
+    if prey is not None:
+        dataset = _with_prey(dataset, prey)
+    save_dataset(dataset, out)
     _summary({out: load_dataset(out)}, json)
 
 
@@ -124,11 +130,13 @@ def data_inspect(
         json: Print everything as JSON.
         seed: Seed of the estimate.
     """
+    from spacql import arguments
     from spacql.data.cache import resolve
     from spacql.data.inspect import figure as draw
     from spacql.data.inspect import inspect
     from spacql.errors import InputError
 
+    arguments.whole("--seed", seed, 0)
     if figure is not None and figure.suffix != ".png":
         raise InputError(f"--figure writes a PNG file: {figure} should end in .png.")
     inspection = inspect(resolve(data), seed=seed)
@@ -224,6 +232,24 @@ def _bars(counts: list[float]) -> str:
     steps = " ▁▂▃▄▅▆▇█"
     top = max(max(counts), 1)
     return "".join(steps[-(-int(8 * count) // int(top))] for count in counts)
+
+
+def _with_prey(dataset: "Dataset", file: Path) -> "Dataset":
+    """The same data, with the prey that it was made against."""
+    from dataclasses import replace
+
+    from spacql.errors import InputError
+    from spacql.policies import Policy
+    from spacql.worlds import make
+
+    if dataset.spec.task not in ("tag", "world"):
+        raise InputError(f"There is no prey in {dataset.spec.task}.")
+    prey = Policy.load(file)
+    world = make(dataset.spec.task, prey=prey)  # refuses a prey that does not fit
+    info = dict(dataset.info)
+    if info.get("reference"):
+        info["reference"] = {**info["reference"], "prey": prey.name}
+    return replace(dataset, spec=replace(dataset.spec, prey=world.spec.prey), info=info, prey=prey)
 
 
 def data_prey(source: tyro.conf.Positional[Path], /, out: Path, name: str = "published") -> None:

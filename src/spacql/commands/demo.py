@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> None:
-    """Make data, train SPaCQL on it, score it, draw it: the whole way in minutes.
+    """Make data, train SPaCQL on it, score it, write its report: the whole way in minutes.
 
     Example: spacql demo --out runs/demo
 
@@ -15,16 +15,17 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
     """
     import shutil
 
-    import jax
-
+    from spacql import arguments
     from spacql.data import cache
     from spacql.errors import InputError
     from spacql.progress import progress
+    from spacql.report import report as write_report
     from spacql.runs import train
     from spacql.training.loop import Progress
-    from spacql.worlds import make
-    from spacql.worlds.render import save_gif
 
+    arguments.whole("--rounds", rounds)
+    arguments.whole("--seed", seed, 0)
+    arguments.place(out)
     if out.exists() and any(out.iterdir()):
         if not (out / "run.json").is_file():
             raise InputError(f"{out} holds something else. Choose another folder with --out.")
@@ -50,6 +51,6 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
         f"3. Score {scored['score']:.1f} (95 % interval over {scored['episodes']} episodes "
         f"{low:.1f} to {high:.1f}): 0 is random, 100 the expert."
     )
-    save_gif(make("spread"), run.policy, jax.random.key(seed), out / "episode.gif")
+    page = write_report([out], out / "report.html")
     print(f"   policy   {out / 'policy.safetensors'}\n   metrics  {out / 'metrics.jsonl'}")
-    print(f"   picture  {out / 'episode.gif'}")
+    print(f"   report   {page}: open it in a browser; it has an episode that plays.")

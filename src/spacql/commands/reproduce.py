@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from spacql.experiments.plans import Plan
     from spacql.experiments.store import Store
 
-Name = Literal["table1", "table2", "differences", "ablation", "algorithms", "settings", "figure1",
-               "figure2", "figure3"]  # fmt: skip
+Name = Literal["table1", "table2", "differences", "ablation", "aspac", "algorithms", "settings",
+               "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims"]  # fmt: skip
+PICTURES = ("figure1", "figure2", "figure3", "figure4", "scores", "gaps")
 
 
 def reproduce(
@@ -39,6 +40,9 @@ def reproduce(
     and CFCQL compared seed by seed. ablation: is it the replacement or the ensemble? algorithms:
     all of them on spread. settings: the same algorithm with other settings. figure1: how agents'
     actions hang together. figure2: spread of the ensemble during training. figure3: weights w_k.
+    figure4: how many agents PLCQL's bandit replaces. scores: table2 as a picture. gaps:
+    differences as a picture. claims: what the paper claims, and whether it held (always from
+    stored runs).
 
     Example: spacql reproduce table1 --only spread-random --seeds 0 1
 
@@ -57,17 +61,31 @@ def reproduce(
         quiet: No progress; failures are still told.
         json: Print the numbers as JSON.
     """
+    from spacql import arguments
+    from spacql.errors import InputError
     from spacql.experiments.executors import Local
     from spacql.experiments.paper import make_plan
     from spacql.experiments.store import Store
 
+    arguments.seeds(seeds)
+    arguments.whole("--rounds", rounds)
+    arguments.whole("--workers", workers, 0)
+    arguments.place(runs)
+    if (stored or name == "claims") and not dry_run and not len(Store(results)):
+        raise InputError(
+            f"There are no stored runs in {Store(results).results}. Those of this version are in "
+            "the folder `results` of its source repository, not in the installed package: name "
+            "it with --results, or leave out --stored to train what is missing."
+        )
+    if name == "claims":
+        return print_claims(Store(results), json)
     plan, store = make_plan(name, only=only, seeds=seeds, rounds=rounds), Store(results)
     executor = Local(runs, workers)
     if dry_run:
         show_plan(plan, store, executor.workers, json)
         return 0
     failed = [] if stored else run_missing(plan, store, executor, quiet)
-    if name.startswith("figure"):
+    if name in PICTURES:
         draw(plan, store, out or (None if json else Path(name)), json)
     else:
         print_table(plan, store, out, json)
@@ -147,6 +165,22 @@ def show_plan(plan: "Plan", store: "Store", workers: int, json: bool) -> None:
         f"{len(missing)} missing; about {duration(total)} on one core, "
         f"{duration(total / workers)} with {workers} workers."
     )
+
+
+def print_claims(store: "Store", json: bool) -> int:
+    from dataclasses import asdict
+    from json import dumps
+
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from spacql.experiments import claims
+
+    if json:
+        print(dumps([asdict(claim) for claim in claims.claims(store)], indent=1))
+    else:
+        Console().print(Markdown(claims.markdown(store)))
+    return 0
 
 
 def print_table(plan: "Plan", store: "Store", out: Path | None, json: bool) -> None:

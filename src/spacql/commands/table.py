@@ -122,7 +122,7 @@ def _references(tasks: tuple[str, ...]) -> str:
         lines.append(
             f"| {task} | {record['random']['return']:.1f} | {record['expert']:.1f} | "
             f"{record['episodes']:,} | {span('medium', 'score')} | {span('expert', 'return')} | "
-            f"{span('medium', 'steps')}; {span('expert', 'steps')} |"
+            f"{span('replay', 'steps')}; {span('expert', 'steps')} |"
         )
     return "\n".join(lines)
 
@@ -149,7 +149,7 @@ def data_curves(out: Path = Path("behaviours.png")) -> None:
         for entry in record["seeds"]:
             steps, returns = zip(*entry["curve"], strict=True)
             axis.plot([s / 1000 for s in steps], returns, color="#0072B2", alpha=0.45)
-            for level, colour, marker in (("medium", "#E69F00", "o"), ("expert", "#009E73", "s")):
+            for level, colour, marker in (("replay", "#E69F00", "o"), ("expert", "#009E73", "s")):
                 at = entry[level]
                 axis.plot(at["steps"] / 1000, at["return"], marker, color=colour, zorder=3)
         axis.set(title=task, xlabel="thousand steps", ylabel="return of the behaviour")

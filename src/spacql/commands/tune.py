@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spacql.algorithms.config import Training
 
 USAGE = """usage: spacql tune ALGORITHM --data NAME_OR_FOLDER [OPTIONS]
 
@@ -46,13 +49,14 @@ def main(args: list[str]) -> int:
     return 1 if any(entry["failed"] for entry in result["alphas"]) else 0
 
 
-def sweep(algorithm: str, config: Any, options: Options) -> dict[str, Any]:
+def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any]:
     """Train every alpha and seed, all in one go; the result is also written to <out>/tune.json."""
     from dataclasses import asdict, replace
 
     import numpy as np
 
-    from spacql.commands.train import data_name, data_place
+    from spacql.algorithms.settings import check_fits
+    from spacql.commands.train import check_options, data_name, data_place
     from spacql.data.cache import resolve
     from spacql.errors import InputError
     from spacql.experiments.executors import Local, PlannedRun
@@ -64,21 +68,26 @@ def sweep(algorithm: str, config: Any, options: Options) -> dict[str, Any]:
         raise InputError(f"{algorithm} has no alpha to tune.")
     if not 0 < options.share <= 1 or not options.alphas:
         raise InputError("share must be above 0 and at most 1, and alphas not empty.")
+    if not all(0 <= alpha < np.inf for alpha in options.alphas):
+        raise InputError("Every alpha must be a finite number, 0 or above.")
     name = data_name(options.data) or Path(options.data).name
     out = options.out or default_folder(algorithm, name, "tune-")
+    check_options(options, out)
     rounds = max(10, round(config.rounds * options.share / 10) * 10)
     for seed in options.seeds:
-        resolve(options.data, seed)  # made now, where its progress is seen
-    runs = [
-        PlannedRun(algorithm, data_place(options.data), seed,
-                   replace(config, alpha=alpha, rounds=rounds), f"alpha-{alpha:g}/seed-{seed}")
-        for alpha in dict.fromkeys(options.alphas)
-        for seed in options.seeds
-    ]  # fmt: skip
+        # Made now, where its progress is seen.
+        check_fits(config, resolve(options.data, seed).spec)
+    trials: dict[PlannedRun, float] = {}
+    for alpha in options.alphas:
+        values: dict[str, Any] = {"alpha": alpha, "rounds": rounds}
+        trial = replace(config, **values)
+        for seed in options.seeds:
+            place = f"alpha-{alpha:g}/seed-{seed}"
+            trials[PlannedRun(algorithm, data_place(options.data), seed, trial, place)] = alpha
     outcomes = execute(
-        runs,
+        list(trials),
         Local(out, options.workers),
-        label=lambda run: f"alpha {run.config.alpha:g}, seed {run.seed}",
+        label=lambda run: f"alpha {trials[run]:g}, seed {run.seed}",
         title=f"{algorithm} on {name}",
         quiet=options.quiet,
     )
@@ -87,7 +96,7 @@ def sweep(algorithm: str, config: Any, options: Options) -> dict[str, Any]:
         raise InputError(f"Without scores there is nothing to tune by. {notes[0]}")
     entries: list[dict[str, Any]] = []
     for alpha in dict.fromkeys(options.alphas):
-        mine = [outcome for outcome in outcomes if outcome.run.config.alpha == alpha]
+        mine = [outcome for outcome in outcomes if trials[outcome.run] == alpha]
         scores = [outcome.score for outcome in mine if outcome.score is not None]
         entries.append(
             {

@@ -1,7 +1,12 @@
-"""The behaviours that make the datasets: trained by MATD3, chosen by level, shipped as files.
+"""The behaviours that make the datasets: trained by MATD3, chosen by level, kept as files.
 
 `train` makes snapshots of one training, `choose` picks the medium and the expert among them and
-measures the reference scores. What both leave in the package's assets is all that `make` needs.
+measures the reference scores. What both leave in a folder is all that `collect` needs; the
+package's own assets are such a folder:
+
+    FOLDER/behaviours/tag.json             levels, reference returns, curves
+    FOLDER/behaviours/tag-expert-0.*       the policies
+    FOLDER/tag-prey.*                      the prey that they were trained against
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +26,9 @@ from spacql.progress import Advance
 from spacql.worlds import Trajectories, is_jax, make, rollout
 
 SEEDS = range(5)
+DEVELOPMENT = 100  # dataset seeds 100 to 104: the same five behaviours, other episodes
 ASSETS = Path(str(files("spacql") / "assets"))
+Row = dict[str, Any]  # of a curve: snapshot, steps, return; with a measurement also std
 
 
 @dataclass(frozen=True)
@@ -32,18 +39,19 @@ class Recipe:
     snapshot: int  # iterations (particle worlds: whole episodes) or steps between snapshots
     medium: float  # score that the medium behaviour should have, as in the published data
     expert: float  # return at which a behaviour counts as expert; infinity: its best snapshot
-    episodes: int  # to measure a snapshot
-    final_episodes: int  # to measure the chosen ones and the references
+    episodes: int = 1000  # to measure a snapshot
+    final_episodes: int = 10_000  # to measure the chosen ones and the references
     settled: int = 1  # snapshots whose mean return counts for the end of training and the expert
     trials: int = 0  # likely snapshots that are compared by how steady their episodes are
     training_seeds: tuple[int, ...] = (0, 1, 2, 3, 4)  # of the five behaviours
+    factors: tuple[float, ...] = ()  # by which the medium's actions may be scaled, see `slowed`
 
 
-_PARTICLE = matd3.Config(teams=((0, 1, 2),), iterations=20_000, reward_scale=0.02)
+PARTICLE = matd3.Config(teams=((0, 1, 2),), iterations=20_000, reward_scale=0.02)
 _CHEETAH = matd3.Config(
     teams=((0, 1),),
     iterations=1_000_000,
-    worlds=20,  # steps an update: a slow learner leaves a long and varied replay
+    worlds=20,  # steps per update: a slow learner leaves a long and varied replay
     warmup=10_000,
     capacity=1_000_000,
     batch=256,
@@ -53,190 +61,221 @@ _CHEETAH = matd3.Config(
     reward_scale=1.0,
     action_cost=0.0,
 )
+# The level of an expert is the mean return of the published expert data, where it is reached.
 RECIPES = {
-    "spread": Recipe(replace(_PARTICLE, iterations=50_000), 250, 32, 531.0, 1000, 10_000),
-    "tag": Recipe(_PARTICLE, 250, 64, np.inf, 1000, 10_000),
-    # Training 1 learned so slowly that it ended 20 % below the others.
-    "world": Recipe(_PARTICLE, 250, 84, np.inf, 1000, 10_000, training_seeds=(0, 5, 2, 3, 4)),
-    # Training 4 was caught in a gait that returns 500.
+    "spread": Recipe(
+        config=replace(PARTICLE, iterations=50_000), snapshot=250, medium=32, expert=531.0
+    ),
+    "tag": Recipe(
+        config=replace(PARTICLE, iterations=12_000), snapshot=50, medium=64, expert=208.0
+    ),
+    "world": Recipe(config=PARTICLE, snapshot=50, medium=84, expert=85.2),
     "halfcheetah": Recipe(
-        _CHEETAH, 5_000, 48, 3600.0, 3, 100, settled=8, trials=10, training_seeds=(0, 1, 2, 3, 5)
+        config=_CHEETAH,
+        snapshot=5_000,
+        medium=48,
+        expert=3600.0,
+        episodes=3,
+        final_episodes=100,
+        settled=8,
+        trials=10,
+        training_seeds=(0, 1, 2, 3, 5),  # training 4 was caught in a gait that returns 500
+        factors=tuple(k / 100 for k in range(40, 72, 2)),
     ),
 }
-PREY = replace(_PARTICLE, teams=((0, 1, 2), (3,)), iterations=8_000)
 TOLERANCE = 5.0  # points of score that a medium behaviour may be off
 TRIAL_EPISODES = 40  # to tell a steady snapshot from an unsteady one
-
-
-def train_prey(task: str, out: Path, advance: Advance) -> Policy:
-    """Predators and prey against each other; the prey is then frozen, the predators forgotten."""
-    world = make(task, prey=None)
-    carry = matd3.start(world, PREY, seed=0)
-    for _ in range(0, PREY.iterations, 500):
-        carry, _ = matd3.run(world, carry, PREY, 500)
-        advance(500 / PREY.iterations)
-    prey = matd3.to_policy(carry.learner.online.actors, world.spec, "").actors[-1]
-    policy = Policy((prey,), name=f"{task}-prey", agents=("prey",))
-    policy.save(out / f"{task}-prey")
-    return policy
+FACTOR_EPISODES = 20  # to compare factors of a slowed expert
 
 
 def training(world: Any, recipe: Recipe, seed: int) -> Iterator[tuple[Any, list[Trajectories]]]:
-    """A behaviour's training, snapshot by snapshot: its actors, and the episodes that it lived.
+    """A behaviour's training, snapshot by snapshot: its actors, and its experience in episodes.
 
-    Always cut at the same places, so that the beginning can be lived again bit by bit.
+    Always cut at the same places, so that its beginning can be repeated bit by bit. Dataset seeds
+    from 100 on are trainings that serve replays for development alone.
     """
     config, spec = recipe.config, world.spec
+    random_seed = recipe.training_seeds[seed % DEVELOPMENT] + seed // DEVELOPMENT * DEVELOPMENT
     if is_jax(world):
-        carry = matd3.start(world, config, recipe.training_seeds[seed])
+        carry = matd3.start(world, config, random_seed)
         for _ in range(0, config.iterations, recipe.snapshot):
-            carry, lived = matd3.run(world, carry, config, recipe.snapshot)
-            yield carry.learner.online.actors, [matd3.episodes(lived, spec)]
+            carry, experience = matd3.run(world, carry, config, recipe.snapshot)
+            yield carry.learner.online.actors, [matd3.episodes(experience, spec)]
     else:
-        parts = matd3.train_in_host_world(
-            world, config, recipe.training_seeds[seed], recipe.snapshot
-        )
+        parts = matd3.train_in_host_world(world, config, random_seed, recipe.snapshot)
         for _ in range(0, config.iterations, recipe.snapshot):
             learner, episodes = next(parts)
             yield learner.online.actors, episodes
 
 
-def train(task: str, seed: int, folder: Path, advance: Advance) -> None:
+def train(task: str, seed: int, folder: Path, advance: Advance, prey: Policy | None = None) -> None:
     """Train one behaviour; leaves every snapshot and `curve.json` (written last) in `folder`."""
-    recipe, world = RECIPES[task], make(task)
+    recipe, world = RECIPES[task], make(task, prey=prey or "default")
     if (folder / "curve.json").exists():
         return
-    curve = []
+    curve: list[Row] = []
     steps = recipe.snapshot * (recipe.config.worlds if is_jax(world) else 1)
     total = recipe.config.iterations // recipe.snapshot
-    for number, (actors, _) in enumerate(training(world, recipe, seed), start=1):
-        behaviour = _behaviour(actors, world, recipe, task, seed, number)
-        behaviour.save(folder / f"{number}")
-        key = jax.random.fold_in(jax.random.key(1000 + seed), number)
+    for snapshot, (actors, _) in enumerate(training(world, recipe, seed), start=1):
+        name = f"{task}-{seed}-snapshot-{snapshot}"
+        behaviour = matd3.to_policy(actors, world.spec, name, recipe.config.noise)
+        behaviour.save(folder / f"{snapshot}")
+        key = jax.random.fold_in(jax.random.key(1000 + seed), snapshot)
         returns = rollout(world, behaviour, key, recipe.episodes).mean(axis=1)
-        curve.append({"snapshot": number, "steps": number * steps, "return": float(returns.mean())})
-        advance(1 / total, f"return {returns.mean():.1f}")
+        mean = float(returns.mean())
+        curve.append({"snapshot": snapshot, "steps": snapshot * steps, "return": mean})
+        advance(1 / total, f"return {mean:.1f}")
         latest = [row["return"] for row in curve[-recipe.settled :]]
-        if number >= recipe.settled and np.mean(latest) > 1.05 * recipe.expert:
+        if snapshot >= recipe.settled and np.mean(latest) > 1.05 * recipe.expert:
             break  # certainly expert: no need to go on
     write_json(folder / "curve.json", curve)
 
 
-def choose(task: str, folder: Path, out: Path) -> dict[str, Any]:
-    """Pick each seed's expert and medium among its snapshots; measure all with fresh episodes.
+@dataclass(frozen=True)
+class Candidates:
+    """The snapshots of one training, among which its expert and its medium are chosen."""
+
+    seed: int
+    folder: Path
+    curve: list[Row]
+    world: Any
+    recipe: Recipe
+
+    def load(self, row: Row) -> Policy:
+        return Policy.load(self.folder / f"{row['snapshot']}")
+
+    def measured(self, row: Row, salt: int) -> Row:
+        """The row with the return of many fresh episodes."""
+        return {**row, **_measure(self.world, self.load(row), salt, self.recipe.final_episodes)}
+
+    def steadiest(self, ranked: list[Row], off: Callable[[np.ndarray], float]) -> list[Row]:
+        """The first `trials` snapshots, in the order of how far `off` their episodes are."""
+        if not self.recipe.trials:
+            return ranked
+
+        def trial(row: Row) -> float:
+            key = jax.random.fold_in(jax.random.key(78), row["snapshot"])
+            returns = rollout(self.world, self.load(row), key, TRIAL_EPISODES)
+            return float(off(returns.mean(axis=1)))
+
+        return sorted(ranked[: self.recipe.trials], key=trial)
+
+
+def choose(task: str, folder: Path, prey: Policy | None = None) -> dict[str, Any]:
+    """Pick each training's expert and medium among its snapshots; measure all with fresh episodes.
 
     Score 100 is the mean return of the five experts as they act in the data, noise included;
     score 0 that of uniform actions.
     """
-    recipe, world = RECIPES[task], make(task)
-    curves = {seed: read_json(folder / f"{task}-{seed}" / "curve.json") for seed in SEEDS}
-
-    def measure(policy: Policy, salt: int, episodes: int) -> dict[str, float]:
-        key = jax.random.fold_in(jax.random.key(77), salt)
-        returns = rollout(world, policy, key, episodes).mean(axis=1)
-        return {"return": float(returns.mean()), "std": float(returns.std())}
-
-    def load(seed: int, number: int) -> Policy:
-        return Policy.load(folder / f"{task}-{seed}" / f"{number}")
-
-    def steadiest(
-        seed: int, ranked: list[dict[str, Any]], off: Callable[[np.ndarray], float]
-    ) -> list[dict[str, Any]]:
-        """The first `trials` snapshots, in the order of how far `off` their episodes are."""
-        if not recipe.trials:
-            return ranked
-
-        def trial(row: dict[str, Any]) -> float:
-            key = jax.random.fold_in(jax.random.key(78), row["snapshot"])
-            policy = load(seed, row["snapshot"])
-            return float(off(rollout(world, policy, key, TRIAL_EPISODES).mean(axis=1)))
-
-        return sorted(ranked[: recipe.trials], key=trial)
-
-    random = measure(uniform(world.spec), 0, recipe.final_episodes)
-    chosen: dict[int, dict[str, Any]] = {seed: {} for seed in SEEDS}
-    for seed, curve in curves.items():
-        ranked = _expert_order(curve, recipe)
-        ranked = steadiest(seed, ranked, lambda returns: returns.std() - returns.mean())
-        # A lucky measurement may have put a weak snapshot first: measure until one holds.
-        for row in ranked[:5]:
-            measured = measure(load(seed, row["snapshot"]), 10 + seed, recipe.final_episodes)
-            best = chosen[seed].get("expert")
-            if best is None or measured["return"] > best["return"]:
-                chosen[seed]["expert"] = {**row, **measured}
-            if measured["return"] >= 0.99 * min(recipe.expert, row["return"]):
-                break
-    expert = float(np.mean([c["expert"]["return"] for c in chosen.values()]))
+    recipe, world = RECIPES[task], make(task, prey=prey or "default")
+    trainings = []
+    for seed in SEEDS:
+        place = folder / f"{task}-{seed}"
+        trainings.append(Candidates(seed, place, read_json(place / "curve.json"), world, recipe))
+    random = _measure(world, uniform(world.spec), 0, recipe.final_episodes)
+    experts = [choose_expert(candidates) for candidates in trainings]
+    level = float(np.mean([expert["return"] for expert in experts]))
 
     def score(value: Any) -> Any:
-        return 100 * (value - random["return"]) / (expert - random["return"])
+        return 100 * (value - random["return"]) / (level - random["return"])
 
-    for seed, curve in curves.items():
-        before = [r for r in curve if r["snapshot"] < chosen[seed]["expert"]["snapshot"]]
-        ranked = sorted(before or curve, key=lambda row: abs(score(row["return"]) - recipe.medium))
-        ranked = steadiest(seed, ranked, lambda r: np.mean((score(r) - recipe.medium) ** 2))
-        for tried, row in enumerate(ranked[:10], start=1):
-            measured = measure(load(seed, row["snapshot"]), 20 + seed, recipe.final_episodes)
-            entry = {**row, **measured, "score": score(measured["return"])}
-            chosen[seed]["medium"] = min(
-                [chosen[seed].get("medium", entry), entry],
-                key=lambda medium: abs(medium["score"] - recipe.medium),
-            )
-            off = abs(chosen[seed]["medium"]["score"] - recipe.medium)
-            if off < TOLERANCE / 2 or (tried >= 5 and off < TOLERANCE):
-                break
-    for seed in SEEDS:
-        for level in ("medium", "expert"):
-            policy = load(seed, chosen[seed][level]["snapshot"])
-            replace_name(policy, f"{task}-{level}-{seed}").save(
-                out / "behaviours" / f"{task}-{level}-{seed}"
-            )
+    seeds = []
+    for candidates, expert in zip(trainings, experts, strict=True):
+        replay = choose_medium(candidates, expert, score)
+        medium = slowed(candidates, expert, score) if recipe.factors else replay
+        for quality, row in (("medium", medium), ("expert", expert)):
+            name = f"{task}-{quality}-{candidates.seed}"
+            save_behaviour(candidates.load(row), row, name, folder)
+        curve = [[row["steps"], round(row["return"], 1)] for row in candidates.curve]
+        # The replay ends with a snapshot, which is the medium unless that is a slowed expert.
+        seeds.append({"expert": expert, "medium": medium, "replay": replay, "curve": curve})
+    if task in ("tag", "world"):
+        world.prey.save(folder / f"{task}-prey")
     summary = {
         "prey": world.spec.prey,
         "episodes": recipe.final_episodes,
         "random": random,
-        "expert": expert,
-        "seeds": [
-            {
-                **chosen[seed],
-                "curve": [[row["steps"], round(row["return"], 1)] for row in curves[seed]],
-            }
-            for seed in SEEDS
-        ],
+        "expert": level,
+        "seeds": seeds,
     }
-    write_json(out / "behaviours" / f"{task}.json", summary)
+    write_json(folder / "behaviours" / f"{task}.json", summary)
     return summary
 
 
-def behaviour(task: str, quality: str, seed: int) -> Policy:
-    """A behaviour that ships with the package."""
-    return Policy.load(ASSETS / "behaviours" / f"{task}-{quality}-{seed}")
+def choose_expert(candidates: Candidates) -> Row:
+    """The first snapshot at the level, or the best one."""
+    ranked = expert_order(candidates.curve, candidates.recipe)
+    ranked = candidates.steadiest(ranked, lambda returns: returns.std() - returns.mean())
+    tried: list[Row] = []
+    # A lucky measurement may have put a weak snapshot first: measure until one holds.
+    for row in ranked[:5]:
+        tried.append(candidates.measured(row, 10 + candidates.seed))
+        if tried[-1]["return"] >= 0.99 * min(candidates.recipe.expert, row["return"]):
+            break
+    return max(tried, key=lambda row: row["return"])
 
 
-def record(task: str) -> dict[str, Any]:
-    """What is known about a task's shipped behaviours: levels, references, curves."""
-    path = ASSETS / "behaviours" / f"{task}.json"
-    if not path.exists():
-        raise InputError(f"No behaviours for {task!r} ship with this version.")
-    return read_json(path)
+def choose_medium(candidates: Candidates, expert: Row, score: Callable[[Any], Any]) -> Row:
+    """The snapshot before the expert whose score is nearest to the wanted one."""
+    wanted = candidates.recipe.medium
+    before = [row for row in candidates.curve if row["snapshot"] < expert["snapshot"]]
+    ranked = sorted(before or candidates.curve, key=lambda row: abs(score(row["return"]) - wanted))
+    ranked = candidates.steadiest(ranked, lambda r: np.mean((score(r) - wanted) ** 2))
+    tried: list[Row] = []
+    off = np.inf
+    for row in ranked[:10]:
+        measured = candidates.measured(row, 20 + candidates.seed)
+        tried.append({**measured, "score": score(measured["return"])})
+        off = min(off, abs(tried[-1]["score"] - wanted))
+        if off < TOLERANCE / 2 or (len(tried) >= 5 and off < TOLERANCE):
+            break
+    return min(tried, key=lambda row: abs(row["score"] - wanted))
 
 
-def replace_name(policy: Policy, name: str) -> Policy:
-    return Policy(policy.actors, name=name, agents=policy.agents)
+def slowed(candidates: Candidates, expert: Row, score: Callable[[Any], Any]) -> Row:
+    """The expert with its actions scaled down, as medium behaviour: the factor whose single
+    episodes are nearest to the wanted score.
+
+    For worlds in which snapshots at the medium level are unsteady: they run in some episodes and
+    fall in others.
+    """
+    recipe, world, policy = candidates.recipe, candidates.world, candidates.load(expert)
+
+    def off(factor: float) -> float:
+        key = jax.random.fold_in(jax.random.key(79), candidates.seed)
+        returns = rollout(world, scale(policy, factor), key, FACTOR_EPISODES).mean(axis=1)
+        return float(np.mean((score(returns) - recipe.medium) ** 2))
+
+    factor = min(recipe.factors, key=off)
+    policy = scale(policy, factor)
+    found = _measure(world, policy, 20 + candidates.seed, recipe.final_episodes)
+    return {**expert, **found, "score": score(found["return"]), "factor": factor}
 
 
-def _behaviour(
-    actors: Any, world: Any, recipe: Recipe, task: str, seed: int, number: int
-) -> Policy:
-    name = f"{task}-{seed}-snapshot-{number}"
-    return matd3.to_policy(actors, world.spec, name, recipe.config.noise)
+def scale(policy: Policy, factor: float) -> Policy:
+    """The policy with its actions scaled about the middle of their bounds; its noise stays."""
+
+    def slow(actor: Any) -> Any:
+        middle = [(low + high) / 2 for low, high in zip(actor.low, actor.high, strict=True)]
+        low = tuple(m + factor * (x - m) for m, x in zip(middle, actor.low, strict=True))
+        high = tuple(m + factor * (x - m) for m, x in zip(middle, actor.high, strict=True))
+        return replace(actor, low=low, high=high, noise=actor.noise / factor)
+
+    return Policy(tuple(map(slow, policy.actors)), name=policy.name, agents=policy.agents)
 
 
-def _expert_order(curve: list[dict[str, Any]], recipe: Recipe) -> list[dict[str, Any]]:
+def save_behaviour(policy: Policy, row: Row, name: str, folder: Path) -> None:
+    """Keep a chosen snapshot as the behaviour that its row describes."""
+    policy = scale(policy, row["factor"]) if "factor" in row else policy
+    policy = Policy(policy.actors, name=name, agents=policy.agents)
+    policy.save(folder / "behaviours" / name)
+
+
+def expert_order(curve: list[Row], recipe: Recipe) -> list[Row]:
     """Snapshots in the order in which to try them as expert: the first ones at the level, so
     that data resembles the published; else the best ones."""
 
-    def settled(row: dict[str, Any]) -> float:
+    def settled(row: Row) -> float:
         upto = row["snapshot"]
         latest = curve[max(0, upto - recipe.settled) : upto]
         return float(np.mean([r["return"] for r in latest]))
@@ -244,3 +283,41 @@ def _expert_order(curve: list[dict[str, Any]], recipe: Recipe) -> list[dict[str,
     reached = [row for row in curve if settled(row) >= recipe.expert]
     rest = sorted((r for r in curve if settled(r) < recipe.expert), key=lambda r: -r["return"])
     return reached + rest
+
+
+def behaviour(task: str, quality: str, seed: int, folder: Path = ASSETS) -> Policy:
+    """One of the chosen behaviours; without a folder, one that ships with the package."""
+    return Policy.load(folder / "behaviours" / f"{task}-{quality}-{seed}")
+
+
+def record(task: str, folder: Path = ASSETS) -> dict[str, Any]:
+    """What is known about a task's behaviours: levels, references, curves."""
+    path = folder / "behaviours" / f"{task}.json"
+    if not path.exists():
+        raise InputError(
+            f"There are no behaviours for {task} in {folder}. Train them with "
+            f"`spacql data behaviours {task} --out {folder}`."
+        )
+    return read_json(path)
+
+
+def prey_of(task: str, folder: Path = ASSETS) -> Policy | None:
+    """The prey that a folder's behaviours were trained against, where there is one."""
+    path = folder / f"{task}-prey"
+    return Policy.load(path) if path.with_suffix(".json").exists() else None
+
+
+def number(seed: int) -> int:
+    """Which of the five behaviours a dataset seed belongs to."""
+    if seed in SEEDS or seed - DEVELOPMENT in SEEDS:
+        return seed % DEVELOPMENT
+    raise InputError(
+        f"Dataset seeds are 0 to {len(SEEDS) - 1}, each with a behaviour of its own, and "
+        f"{DEVELOPMENT} to {DEVELOPMENT + len(SEEDS) - 1} for development, not {seed}."
+    )
+
+
+def _measure(world: Any, policy: Policy, salt: int, episodes: int) -> dict[str, float]:
+    key = jax.random.fold_in(jax.random.key(77), salt)
+    returns = rollout(world, policy, key, episodes).mean(axis=1)
+    return {"return": float(returns.mean()), "std": float(returns.std())}

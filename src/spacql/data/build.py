@@ -1,15 +1,17 @@
 """Datasets from people's own logs: flat arrays or a list of episodes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spacql.data import checks
 from spacql.data.checks import OutOfBounds, Rows
-from spacql.data.dataset import Dataset
 from spacql.data.layout import Logged, Options, build
 from spacql.errors import DataError
+
+if TYPE_CHECKING:
+    from spacql.data.dataset import Dataset
 
 EPISODE_KEYS = ("observations", "actions", "rewards", "terminated", "states", "team_reward")
 
@@ -33,7 +35,7 @@ def from_arrays(
     task: str = "custom",
     horizon: int | None = None,
     info: Mapping[str, Any] | None = None,
-) -> Dataset:
+) -> "Dataset":
     """A dataset from logs in which row after row is one transition.
 
     **Arguments:**
@@ -60,8 +62,8 @@ def from_arrays(
     names = checks.agent_names(observations, agents)
     logged = _read(names, observations, actions, rewards, team_reward, states)
     rows = len(logged.observations[0])
-    terminal = _flags("terminals", terminals, rows)
-    end = terminal | _flags("timeouts", timeouts, rows)
+    terminal = checks.flags("terminals", terminals, rows)
+    end = terminal | checks.flags("timeouts", timeouts, rows)
     if not end.any():
         raise DataError(
             "There is no complete episode: neither terminals nor timeouts is true in any row. "
@@ -100,7 +102,7 @@ def from_episodes(
     task: str = "custom",
     horizon: int | None = None,
     info: Mapping[str, Any] | None = None,
-) -> Dataset:
+) -> "Dataset":
     """A dataset from a list of episodes, each a mapping.
 
     - `"observations"`: as in `from_arrays`, T + 1 rows for T steps; or T rows if no episode's
@@ -113,16 +115,20 @@ def from_episodes(
 
     The other arguments are those of `from_arrays`.
     """
+    episodes = checks.sequence("episodes", episodes)
     if not episodes:
         raise DataError("There is no complete episode: the list is empty.")
     names: tuple[str, ...] = ()
     logs: list[Logged] = []
     finals: list[Logged] = []
+    ended: list[bool] = []
     for number, episode in enumerate(episodes):
         try:
             _check_keys(episode)
             names = names or checks.agent_names(episode["observations"], agents)
             log, final = _read_episode(episode, names)
+            flag = checks.array_of("terminated", episode.get("terminated", False))
+            ended.append(bool(checks.flags("terminated", flag.reshape(-1), 1)[0]))
         except DataError as error:
             raise DataError(f"Episode {number}: {error}") from error
         logs.append(log)
@@ -136,7 +142,7 @@ def from_episodes(
         None if final.states is None else [final.states],
         names,
         Rows(last, episodes=True),
-        np.array([bool(episode.get("terminated", False)) for episode in episodes]),
+        np.array(ended),
         Options(action_low, action_high, bounds, task, horizon, info),
     )
 
@@ -239,17 +245,6 @@ def _join(logs: Sequence[Logged]) -> Logged:
         if logs[0].states is None
         else np.concatenate([log.states for log in logs if log.states is not None]),
     )
-
-
-def _flags(field: str, value: Any, rows: int) -> np.ndarray:
-    if value is None:
-        return np.zeros(rows, bool)
-    array = np.asarray(value)
-    if array.shape != (rows,):
-        raise DataError(
-            f"{field} has shape {array.shape}; expected ({rows},), one flag a row for the team."
-        )
-    return array.astype(bool)
 
 
 def _final_rows(

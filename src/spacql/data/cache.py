@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import platformdirs
+
 from spacql.data import behaviours, collect
 from spacql.data.dataset import Dataset
 from spacql.data.storage import load_dataset
@@ -13,18 +15,18 @@ def folder() -> Path:
     """$SPACQL_CACHE, or `spacql` in the user's cache folder."""
     if place := os.environ.get("SPACQL_CACHE"):
         return Path(place)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spacql"
+    return platformdirs.user_cache_path("spacql")
 
 
 def place(name: str, seed: int) -> Path:
-    edition = collect.EDITIONS[collect.parse(name)[0]]
-    return folder() / f"edition-{edition}" / f"{name}-seed-{seed}"
+    return folder() / f"edition-{collect.edition(name)}" / f"{name}-seed-{seed}"
 
 
 def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:
     """The dataset in a folder, or the named one, which is made if the cache lacks it.
 
     A run's seed k uses dataset k, as published; there are five, so that seed 5 uses dataset 0.
+    Seeds from 100 on use the five datasets for development, 100 to 104.
     """
     if (Path(name_or_dir) / "dataset.json").is_file():
         return load_dataset(name_or_dir)
@@ -39,7 +41,8 @@ def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:
             collect.parse(name)
         except InputError as error:
             raise InputError(f"{error} There is no folder {name!r} here either.") from error
-    seed %= len(behaviours.SEEDS)
+    first = behaviours.DEVELOPMENT if seed >= behaviours.DEVELOPMENT else 0
+    seed = first + (seed - first) % len(behaviours.SEEDS)
     path = place(name, seed)
     if not (path / "dataset.json").is_file():
         try:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from spacql.errors import DataError
+from spacql.spec import LARGEST
 
 Bounds = tuple[tuple[float, ...], ...]
 OutOfBounds = Literal["refuse", "clip", "rescale"]
@@ -32,20 +33,25 @@ class Rows:
         return f"row {row}" if final < 0 else f"the step that follows row {row}"
 
 
-def agent_names(observations: Any, given: Sequence[str] | None) -> tuple[str, ...]:
+def agent_names(observations: Any, given: Any) -> tuple[str, ...]:
     """The agents: those given, or the keys of a mapping, or numbered ones."""
-    if isinstance(observations, Mapping):
-        names = tuple(given) if given is not None else tuple(map(str, observations))
+    if given is not None:
+        names = tuple(sequence("agents", given))
+    elif isinstance(observations, Mapping):
+        names = tuple(observations)
     elif isinstance(observations, list | tuple):
-        names = tuple(given or (f"agent_{i}" for i in range(len(observations))))
+        names = tuple(f"agent_{i}" for i in range(len(observations)))
     else:
-        shape = np.shape(observations)
+        shape = array_of("observations", observations).shape
         if len(shape) != 3:
             raise DataError(
                 f"observations has shape {shape}; expected (rows, agents, size), or a list or a "
                 "mapping with one array (rows, size) an agent."
             )
-        names = tuple(given or (f"agent_{i}" for i in range(shape[1])))
+        names = tuple(f"agent_{i}" for i in range(shape[1]))
+    for name in names:
+        if not isinstance(name, str):
+            raise DataError(f"The name of an agent is text, not {_shown(name)}.")
     if len(set(names)) != len(names):
         raise DataError(f"Two agents have the same name: {', '.join(names)}.")
     if len(names) < 2:
@@ -54,7 +60,7 @@ def agent_names(observations: Any, given: Sequence[str] | None) -> tuple[str, ..
             "agents' actions needs at least two. An array that holds several agents is "
             "brought as (rows, agents, size), or as a list with one array an agent."
         )
-    return names
+    return tuple(map(str, names))  # NumPy's text becomes plain
 
 
 def per_agent(field: str, value: Any, agents: Sequence[str], ndim: int = 2) -> list[np.ndarray]:
@@ -69,7 +75,7 @@ def per_agent(field: str, value: Any, agents: Sequence[str], ndim: int = 2) -> l
     elif isinstance(value, list | tuple):
         parts = list(value)
     else:
-        stacked = np.asarray(value)
+        stacked = array_of(field, value)
         if stacked.ndim != ndim + 1:
             shape = "(rows, agents, size)" if ndim == 2 else "(rows, agents)"
             raise DataError(f"{field} has shape {stacked.shape}; expected {shape}.")
@@ -85,25 +91,69 @@ def per_agent(field: str, value: Any, agents: Sequence[str], ndim: int = 2) -> l
 
 def reward_parts(value: Any, agents: Sequence[str]) -> list[np.ndarray]:
     """Rewards (rows,) an agent; a single (rows,) is shared by all."""
-    if isinstance(value, list | tuple) and len(value) > 0 and np.ndim(value[0]) == 0:
-        value = np.asarray(value)
-    if not isinstance(value, Mapping | list | tuple) and np.ndim(value) == 1:
-        value = [value] * len(agents)
+    if isinstance(value, list | tuple) and len(value) > 0 and np.isscalar(value[0]):
+        value = array_of("rewards", value)
+    if not isinstance(value, Mapping | list | tuple):
+        value = array_of("rewards", value)
+        if value.ndim == 1:
+            value = [value] * len(agents)
     return per_agent("rewards", value, agents, ndim=1)
+
+
+def array_of(field: str, value: Any, agent: str | None = None) -> np.ndarray:
+    """One numeric array, its type and shape left as they are."""
+    if np.ma.isMaskedArray(value):
+        raise DataError(f"{_of(field, agent)} is a masked array. Drop or fill what is masked.")
+    try:
+        array = np.asarray(value)
+    except Exception as error:  # whatever an object that is no array says
+        ragged = isinstance(error, ValueError) and "inhomogeneous" in str(error)
+        why = "is ragged: its rows differ in length" if ragged else f"is no array: {error}"
+        raise DataError(f"{_of(field, agent)} {why}.") from error
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"{_of(field, agent)} holds {array.dtype}, not numbers.")
+    return array
 
 
 def as_array(field: str, value: Any, ndim: int, agent: str | None = None) -> np.ndarray:
     """One numeric array of the expected number of dimensions, its type left as it is."""
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise DataError(f"{_of(field, agent)} is ragged: its rows differ in length.") from error
-    if array.dtype.kind not in "fiub":
-        raise DataError(f"{_of(field, agent)} holds {array.dtype}, not numbers.")
+    array = array_of(field, value, agent)
     if array.ndim != ndim:
         expected = {1: "(rows,)", 2: "(rows, size)"}[ndim]
         raise DataError(f"{_of(field, agent)} has shape {array.shape}; expected {expected}.")
     return array
+
+
+def flags(field: str, value: Any, rows: int) -> np.ndarray:
+    """Whether something happened after each row."""
+    if value is None:
+        return np.zeros(rows, bool)
+    array = array_of(field, value)
+    if array.shape != (rows,):
+        raise DataError(
+            f"{field} has shape {array.shape}; expected ({rows},), one flag a row for the team."
+        )
+    if not ((array == 0) | (array == 1)).all():
+        raise DataError(f"{field} holds a value that is neither true nor false.")
+    return array.astype(bool)
+
+
+def whole_number(field: str, value: Any) -> int:
+    """A number of steps, at least 1, in whatever type it comes."""
+    array = array_of(field, value)
+    if array.ndim or array.dtype.kind not in "iu" or not 1 <= array.item() <= LARGEST:
+        raise DataError(f"{field} is {_shown(value)}; expected a whole number, at least 1.")
+    return int(array.item())
+
+
+def sequence(field: str, value: Any) -> list[Any]:
+    """The elements of a list, a tuple, an array or another iterable that is no text."""
+    if isinstance(value, str | bytes | Mapping):
+        raise DataError(f"{field} is a {type(value).__name__}; expected a list.")
+    try:
+        return list(value)
+    except Exception as error:  # whatever its own iterator says
+        raise DataError(f"{field} is no list: {error}.") from error
 
 
 def continuous(actions: Sequence[np.ndarray], agents: Sequence[str]) -> None:
@@ -152,17 +202,18 @@ def action_bounds(name: str, value: Any, agents: Sequence[str], sizes: Sequence[
     """Bounds for every agent and coordinate, from a number, or one entry an agent."""
     if isinstance(value, Mapping):
         value = [value.get(agent) for agent in agents]
-    entries = [value] * len(agents) if np.isscalar(value) else list(value)
+    alone = np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    entries = [value] * len(agents) if alone else sequence(name, value)
     if len(entries) != len(agents):
         raise DataError(f"{name} has {len(entries)} entries; there are {len(agents)} agents.")
     bounds = []
     for agent, entry, size in zip(agents, entries, sizes, strict=True):
-        try:
-            bounds.append(tuple(map(float, np.broadcast_to(np.asarray(entry, float), (size,)))))
-        except (TypeError, ValueError) as error:
+        array = array_of(name, entry, agent)
+        if array.shape not in ((), (1,), (size,)):
             raise DataError(
-                f"{name} of {agent!r} is {entry!r}; expected a number or {size} numbers."
-            ) from error
+                f"{name} of {agent!r} is {_shown(entry)}; expected a number or {size} numbers."
+            )
+        bounds.append(tuple(map(float, np.broadcast_to(array.astype(float), (size,)))))
     return tuple(bounds)
 
 
@@ -175,19 +226,22 @@ def within_bounds(
     otherwise: OutOfBounds,
 ) -> tuple[list[np.ndarray], dict[str, Any]]:
     """The actions within the bounds, and what was done to them, for the record."""
-    if otherwise not in ("refuse", "clip", "rescale"):
-        raise DataError(f"bounds is {otherwise!r}; it can be 'refuse', 'clip' or 'rescale'.")
+    if not isinstance(otherwise, str) or otherwise not in ("refuse", "clip", "rescale"):
+        raise DataError(f"bounds is {_shown(otherwise)}; it can be 'refuse', 'clip' or 'rescale'.")
     inside, record = [], {}
     for agent, array, lows, highs in zip(agents, actions, low, high, strict=True):
-        floor, ceiling = np.array(lows, np.float32), np.array(highs, np.float32)
-        if not (np.isfinite(ceiling - floor) & (floor < ceiling)).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            floor, ceiling = np.array(lows, np.float32), np.array(highs, np.float32)
+            ranges = np.isfinite(ceiling - floor) & (floor < ceiling)
+        if not ranges.all():
             raise DataError(f"The action bounds of {agent!r} are no range: {lows} to {highs}.")
         outside = (array < floor) | (array > ceiling)
         if otherwise == "rescale":
             least, most = array.min(axis=0), array.max(axis=0)
-            unit = (array - least) / np.where(most > least, most - least, 1)
+            spread = most.astype(np.float64) - least  # float32 may not hold it
+            unit = (array.astype(np.float64) - least) / np.where(most > least, spread, 1)
             unit[:, most == least] = 0.5
-            array = floor + unit * (ceiling - floor)
+            array = (floor + unit * (ceiling - floor)).astype(np.float32)
             record[agent] = {"from_low": least.tolist(), "from_high": most.tolist()}
         elif otherwise == "refuse" and outside.any():
             row, column = (int(i) for i in np.argwhere(outside)[0])
@@ -203,6 +257,14 @@ def within_bounds(
             record[agent] = {"rows": int(outside.any(axis=1).sum())}
         inside.append(np.clip(array, floor, ceiling))
     return inside, {otherwise: record} if record else {}
+
+
+def _shown(value: Any) -> str:
+    """A value for a message, short, whatever its own repr does."""
+    try:
+        return f"{value!r:.60}"
+    except Exception:
+        return f"a {type(value).__name__}"
 
 
 def _of(field: str, agent: str | None) -> str:

@@ -8,15 +8,14 @@ changed file; for that, pass a checksum you trust.
 import http.client
 import re
 import shutil
-import stat
 import urllib.error
 import urllib.request
-import zipfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any
 
+from spacql.data.arrays import open_zip, refuse_larger
 from spacql.errors import DataError, InputError
-from spacql.files import new_folder, sha256
+from spacql.files import new_folder, plain_disk_errors, safe_name, sha256
 from spacql.progress import progress
 
 HOST = "https://huggingface.co/datasets/InstaDeepAI/og-marl/resolve/main/prior_work/omar"
@@ -43,25 +42,30 @@ def fetch(
         raise InputError(f"There is no {name!r} to fetch. Known: {', '.join(SOURCES)}.")
     if sha256 is not None and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
         raise InputError(f"{sha256!r} is no SHA-256: it has 64 hexadecimal digits.")
-    from spacql.data.formats.vault import import_vault, require_flashbax, vaults_in
+    from spacql.data.formats.vault import import_vault, require_tensorstore, vaults_in
     from spacql.data.storage import save_dataset
 
-    require_flashbax()  # before the download, not after it
+    require_tensorstore()  # before the download, not after it
     out = Path(out)
     if out.exists():
         raise InputError(f"{out} exists already. Choose another place or remove it first.")
-    out.parent.mkdir(parents=True, exist_ok=True)
+    with plain_disk_errors(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
     archive = out.with_name(f"{out.name}.zip")
     download(url or SOURCES[name], archive, sha256)
     with new_folder(out) as folder:
         unpacked = folder / "vaults"
-        extract(archive, unpacked)
-        found = vaults_in(unpacked)
-        if not found:
-            raise DataError(f"{archive} holds no vault.")
-        names = [vault.name.lower() for vault in found]
+        try:
+            extract(archive, unpacked)
+            found = vaults_in(unpacked)
+            if not found:
+                raise DataError(f"{archive} holds no vault.")
+        except DataError as error:  # else the next attempt would find it and not download again
+            archive.unlink(missing_ok=True)
+            raise DataError(f"{error} The archive was removed.") from error
+        names = [safe_name(vault.name.lower()) for vault in found]
         if len(set(names)) != len(names) or "vaults" in names:
-            names = [f"{vault.parent.stem}-{vault.name}".lower() for vault in found]
+            names = [safe_name(f"{v.parent.stem}-{v.name}".lower()) for v in found]
         for vault, label in zip(found, names, strict=True):
             save_dataset(import_vault(vault, bounds="clip"), folder / label)
         shutil.rmtree(unpacked)
@@ -71,40 +75,49 @@ def fetch(
 
 def download(url: str, file: Path, expected: str | None = None) -> None:
     """Download to `file`, by way of `file.part`, which a later call continues."""
-    if not url.startswith(("http://", "https://")):
-        raise InputError(f"{url!r} is no web address: it begins with http:// or https://.")
-    if not file.exists():
-        part = file.with_name(f"{file.name}.part")
-        for attempt in range(ATTEMPTS):
-            try:
-                server_sum = _transfer(url, part)
-                break
-            except (OSError, http.client.HTTPException) as error:
-                if isinstance(error, urllib.error.HTTPError):
-                    raise InputError(f"{url} answered {error.code} {error.reason}.") from error
-                if attempt == ATTEMPTS - 1:
-                    kept = part.stat().st_size if part.exists() else 0
-                    raise InputError(
-                        f"The transfer from {url} broke off: {_reason(error)}. "
-                        f"{kept:,} bytes are kept in {part}; the same command goes on from there."
-                    ) from error
-        _tag(part).unlink(missing_ok=True)
-        _verify(part, expected or server_sum)
-        part.replace(file)
-    elif expected is not None:
-        _verify(file, expected)
+    if not re.fullmatch(r"https?://[!-~]+", url):
+        raise InputError(
+            f"{url!r} is no web address: it begins with http:// or https://, and blanks and "
+            "letters beyond ASCII are written as %20 and so on."
+        )
+    if file.exists() and not file.is_symlink():
+        if expected is not None:
+            _verify(file, expected)
+        return
+    part = file.with_name(f"{file.name}.part")
+    for planted in (file, part, _tag(part)):  # a link would be written through
+        if planted.is_symlink():
+            planted.unlink()
+    for attempt in range(ATTEMPTS):
+        try:
+            server_sum = _transfer(url, part)
+            break
+        except urllib.error.HTTPError as error:
+            raise InputError(f"{url} answered {error.code} {error.reason}.") from error
+        except (OSError, http.client.HTTPException) as error:
+            if attempt == ATTEMPTS - 1:
+                kept = part.stat().st_size if part.exists() else 0
+                raise InputError(
+                    f"The transfer from {url} broke off: {_reason(error)}. "
+                    f"{kept:,} bytes are kept in {part}; the same command goes on from there."
+                ) from error
+        except ValueError as error:  # what http and urllib say of an address or a header
+            raise InputError(f"{url} cannot be fetched: {_reason(error)}.") from error
+    _tag(part).unlink(missing_ok=True)
+    _verify(part, expected or server_sum)
+    part.replace(file)
 
 
 def _transfer(url: str, part: Path) -> str | None:
     """Fetch what is missing of `part`. Returns the SHA-256 the server names, if it does."""
     have = part.stat().st_size if part.exists() else 0
     headers = {"User-Agent": "spacql", "Accept-Encoding": "identity"}
-    tag = _tag(part).read_text() if _tag(part).exists() else ""
-    if have and tag:
+    tag = _tag(part).read_bytes().decode("latin-1") if _tag(part).is_file() else ""
+    if have and re.fullmatch(r'"[!-~]{1,200}"', tag):
         # If-Range: a server whose file has changed since sends the whole new one.
         headers |= {"Range": f"bytes={have}-", "If-Range": tag}
     linked = _Linked()
-    opener = urllib.request.build_opener(linked)
+    opener = urllib.request.build_opener(linked, _NoFTP)
     request = urllib.request.Request(url, headers=headers)
     try:
         response = opener.open(request, timeout=TIMEOUT)
@@ -117,9 +130,10 @@ def _transfer(url: str, part: Path) -> str | None:
         goes_on = response.status == 206
         server_tag = response.headers.get("ETag", "")
         if not server_tag.startswith("W/"):
-            _tag(part).write_text(server_tag)
-        length = response.headers.get("Content-Length")
-        total = int(length) + (have if goes_on else 0) if length else 0
+            _tag(part).write_text(server_tag, encoding="latin-1", errors="replace")
+        length = response.headers.get("Content-Length") or ""
+        known = re.fullmatch(r"[0-9]{1,18}", length.strip())
+        total = int(length) + (have if goes_on else 0) if known else 0
         with (
             open(part, "ab" if goes_on else "wb") as file,
             progress(part.name.removesuffix(".part"), max(total, 1)) as advance,
@@ -136,6 +150,13 @@ def _copy(response: Any, file: IO[bytes], advance: Any) -> None:
     while block := response.read(BLOCK):
         file.write(block)
         advance(len(block))
+
+
+class _NoFTP(urllib.request.FTPHandler):
+    """The web alone, also after a redirect."""
+
+    def ftp_open(self, req: Any) -> Any:
+        raise urllib.error.URLError(f"{req.full_url} is no web address")
 
 
 class _Linked(urllib.request.HTTPRedirectHandler):
@@ -176,34 +197,9 @@ def _reason(error: BaseException) -> str:
 
 
 def extract(archive: Path, folder: Path) -> None:
-    """Unpack a zip file. Nothing may leave the folder: no absolute path, no `..`, no link."""
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            members = opened.infolist()
-            for member in members:
-                _refuse_escape(archive, member)
-            size = sum(member.file_size for member in members)
-            folder.mkdir(parents=True)
-            if size > (free := shutil.disk_usage(folder).free):
-                raise InputError(
-                    f"{archive} unpacks to {size:,} bytes, and the disk has {free:,} left."
-                )
-            opened.extractall(folder)
-    except zipfile.BadZipFile as error:
-        raise DataError(f"{archive} is no sound zip file: {error}.") from error
-
-
-def _refuse_escape(archive: Path, member: zipfile.ZipInfo) -> None:
-    path = PurePosixPath(member.filename)
-    mode = member.external_attr >> 16
-    if (
-        path.is_absolute()
-        or ".." in path.parts
-        or "\\" in member.filename
-        or ":" in member.filename
-        or stat.S_ISLNK(mode)
-    ):
-        raise DataError(
-            f"{archive} is refused: its member {member.filename!r} would leave the folder or is "
-            "a link."
-        )
+    """Unpack a zip file into a new folder. `open_zip` says what is refused."""
+    with open_zip(archive) as opened:
+        size = sum(member.file_size for member in opened.infolist())
+        folder.mkdir(parents=True)
+        refuse_larger(archive, size, shutil.disk_usage(folder).free, "the disk")
+        opened.extractall(folder)

@@ -28,7 +28,7 @@ class Config:
     teams: tuple[tuple[int, ...], ...]  # agents that share a reward and a critic
     iterations: int = 20_000  # each steps every world once and then updates
     worlds: int = 32  # stepped at once
-    updates: int = 1  # updates an iteration
+    updates: int = 1  # updates per iteration
     warmup: int = 200  # iterations of uniform actions before the first update
     capacity: int = 500_000  # transitions that the buffer holds
     batch: int = 512
@@ -40,7 +40,7 @@ class Config:
     noise: float = 0.1  # deviation of exploration, also in the data made later
     target_noise: float = 0.2  # smooths the target policy
     target_clip: float = 0.5
-    delay: int = 2  # critic updates an actor update
+    delay: int = 2  # critic updates per actor update
     action_cost: float = 1e-3  # on the square of actions, against a saturated tanh
 
 
@@ -184,8 +184,8 @@ def explore(
     return jnp.where(warm, noisy, jax.random.uniform(uniform_key, action.shape, minval=-1.0))
 
 
-class Lived(NamedTuple):
-    """What the worlds went through, for datasets made of a training's own experience."""
+class Experience(NamedTuple):
+    """What happened in the worlds, for datasets made of a training's own experience."""
 
     transition: Transition
     rewards: Array  # (..., agents)
@@ -217,11 +217,11 @@ def start(world: Any, config: Config, seed: int) -> Carry:
 
 
 @eqx.filter_jit(donate="all-except-first")
-def run(world: Any, carry: Carry, config: Config, iterations: int) -> tuple[Carry, Lived]:
-    """Train on for `iterations`; also returns what was lived, (iterations, worlds, ...)."""
+def run(world: Any, carry: Carry, config: Config, iterations: int) -> tuple[Carry, Experience]:
+    """Train on for `iterations`; also returns its experience, (iterations, worlds, ...)."""
     spec = world.spec
 
-    def iterate(carry: Carry, _: None) -> tuple[Carry, Lived]:
+    def iterate(carry: Carry, _: None) -> tuple[Carry, Experience]:
         key, reset_key, act_key, intend_key, sample_key, noise_key = jax.random.split(carry.key, 6)
         fresh = jax.vmap(world.reset)(jax.random.split(reset_key, config.worlds))
         over = carry.iteration % spec.horizon == 0
@@ -231,7 +231,7 @@ def run(world: Any, carry: Carry, config: Config, iterations: int) -> tuple[Carr
         action = explore(carry.learner.online.actors, observations, act_key, config.noise, warm)
         agents = jnp.stack(split(action, spec.action_sizes), axis=1)  # (worlds, agents, 2)
         states, rewards = jax.vmap(world.step)(states, agents)
-        lived = Transition(
+        transition = Transition(
             jnp.concatenate(observations, axis=-1),
             action,
             jnp.stack([jnp.mean(rewards[:, np.array(t)], axis=1) for t in config.teams], axis=1),
@@ -239,7 +239,9 @@ def run(world: Any, carry: Carry, config: Config, iterations: int) -> tuple[Carr
         )
         at = carry.iteration * config.worlds % config.capacity
         buffer = jax.tree.map(
-            lambda old, new: jax.lax.dynamic_update_slice(old, new, (at, 0)), carry.buffer, lived
+            lambda old, new: jax.lax.dynamic_update_slice(old, new, (at, 0)),
+            carry.buffer,
+            transition,
         )
         filled = jnp.minimum((carry.iteration + 1) * config.worlds, config.capacity)
         rows = jax.random.randint(sample_key, (config.batch,), 0, filled)
@@ -251,26 +253,26 @@ def run(world: Any, carry: Carry, config: Config, iterations: int) -> tuple[Carr
             lambda learner: learner,
             carry.learner,
         )
-        after = tuple(split(lived.next_observation, spec.observation_sizes))
+        after = tuple(split(transition.next_observation, spec.observation_sizes))
         intended = explore(learner.online.actors, after, intend_key, config.noise, warm)
         carry = Carry(learner, buffer, states, carry.iteration + 1, key)
-        return carry, Lived(lived, rewards, intended)
+        return carry, Experience(transition, rewards, intended)
 
     return jax.lax.scan(iterate, carry, None, length=iterations)
 
 
-def episodes(lived: Lived, spec: Spec) -> Trajectories:
+def episodes(experience: Experience, spec: Spec) -> Trajectories:
     """Whole episodes out of (iterations, worlds, ...), in the order in which they ended."""
 
     def cut(x: Array) -> np.ndarray:  # (episodes, horizon, ...)
         episodes = np.asarray(x).reshape(-1, spec.horizon, *x.shape[1:]).swapaxes(1, 2)
         return episodes.reshape(-1, *episodes.shape[2:])
 
-    observation, action, _, after = map(cut, lived.transition)
-    intended = cut(lived.intended)
+    observation, action, _, after = map(cut, experience.transition)
+    intended = cut(experience.intended)
     observation = np.concatenate([observation, after[:, -1:]], axis=1)
     action = np.concatenate([action, intended[:, -1:]], axis=1)
-    return _trajectories(spec, observation, action, cut(lived.rewards))
+    return _trajectories(spec, observation, action, cut(experience.rewards))
 
 
 def _trajectories(

@@ -8,6 +8,7 @@ import hashlib
 import json
 import platform
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -15,15 +16,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from spacql.data.dataset import Dataset, Statistics, identity, row_chunks
-from spacql.errors import DataError, InputError
-from spacql.files import new_folder, read_json, sha256, write_json
+from spacql.data.arrays import read_npy
+from spacql.data.dataset import Dataset, Info, Statistics, identity, row_chunks
+from spacql.data.records import Described
+from spacql.errors import DataError, InputError, SpacqlError
+from spacql.files import as_json, as_record, new_folder, of_format, read_json, sha256, write_json
 from spacql.spec import Spec
 
 if TYPE_CHECKING:
+    from spacql.policies import Policy
     from spacql.worlds.rollout import Trajectories
 
 FORMAT = 1
+PREY = ("prey.json", "prey.safetensors")  # the prey that the data was made against, if any
 
 
 class DatasetWriter:
@@ -36,9 +41,16 @@ class DatasetWriter:
     ```
     """
 
-    def __init__(self, path: Path | str, spec: Spec, info: dict[str, Any] | None = None):
-        self.path, self.spec = Path(path), spec
-        self.info = {"versions": versions(), **(info or {})}
+    def __init__(
+        self,
+        path: Path | str,
+        spec: Spec,
+        info: dict[str, Any] | None = None,
+        prey: "Policy | None" = None,
+    ):
+        self.path, self.spec, self.prey = Path(path), spec, prey
+        self.info = as_json({"versions": versions(), **(info or {})}, "info", DataError)
+        as_record(self.info, Info, "info", DataError)
         self.transitions = 0
         self._stack = ExitStack()
         self._columns: dict[str, _Column] = {}
@@ -129,6 +141,10 @@ class DatasetWriter:
         dataset = _dataset(self._folder, self.spec, self.info)
         files = {f"{name}.npy": self._folder / f"{name}.npy" for name, _ in dataset.arrays()}
         hashes = {name: sha256(path) for name, path in files.items()}
+        sealed = {name: (files[name], digest) for name, digest in hashes.items()}
+        if self.prey is not None:
+            self.prey.save(self._folder / "prey")
+            sealed |= {name: (self._folder / name, sha256(self._folder / name)) for name in PREY}
         described = {
             "format": FORMAT,
             "spec": self.spec.to_json(),
@@ -138,8 +154,8 @@ class DatasetWriter:
             "info": self.info,
             "statistics": _statistics_to_json(dataset.statistics()),
             "files": {
-                name: {"sha256": hashes[name], "bytes": path.stat().st_size}
-                for name, path in files.items()
+                name: {"sha256": digest, "bytes": path.stat().st_size}
+                for name, (path, digest) in sealed.items()
             },
             "identity": identity(hashes),
         }
@@ -171,44 +187,50 @@ class _Column:
 
 def save_dataset(dataset: Dataset, path: Path | str) -> None:
     """Write a dataset to a new folder. Equal datasets give equal bytes."""
-    with DatasetWriter(path, dataset.spec, dataset.info) as writer:
+    with DatasetWriter(path, dataset.spec, dataset.info, dataset.prey) as writer:
         writer.extend(dataset)
 
 
 def load_dataset(path: Path | str, verify: bool = False) -> Dataset:
-    """Map a dataset folder into memory. `verify` also compares every byte with its checksum."""
+    """Map a dataset folder into memory.
+
+    `verify` also compares every byte with its checksum and every number with infinity.
+    """
     path = Path(path)
-    if not (path / "dataset.json").is_file():
-        raise InputError(f"{path} is no dataset: there is no {path / 'dataset.json'}.")
-    described = read_json(path / "dataset.json")
-    try:
-        if described["format"] != FORMAT:
-            raise DataError(
-                f"{path} has dataset format {described['format']!r}; this version reads {FORMAT}."
-            )
-        spec = Spec.from_json(described["spec"])
-        files, seal = described["files"], described.pop("seal")
-        sizes = {name: (entry["bytes"], entry["sha256"]) for name, entry in files.items()}
-        statistics = _statistics_from_json(described["statistics"])
-        info, known_identity = dict(described["info"]), str(described["identity"])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path / 'dataset.json'} is damaged: {error!r}.") from error
-    if verify and seal != _seal(described):
-        raise DataError(f"{path / 'dataset.json'} is damaged or was edited: its seal is broken.")
-    for name, (size, digest) in sizes.items():
+    described = path / "dataset.json"
+    if not described.is_file():
+        raise InputError(f"{path} is no dataset: there is no {described}.")
+    raw = of_format(read_json(described, DataError), FORMAT, described, DataError)
+    record = as_record(raw, Described, described, DataError)
+    if verify and record.seal != _seal({k: v for k, v in raw.items() if k != "seal"}):
+        raise DataError(f"{described} is damaged or was edited: its seal is broken.")
+    # The names of the files are known: those in dataset.json are only compared with them.
+    arrays = {f"{name}.npy" for name in _dtypes(record.spec)}
+    if set(record.files) not in (arrays, arrays | set(PREY)):
+        raise DataError(f"{described} is damaged: its files must be {', '.join(sorted(arrays))}.")
+    if record.identity != identity({name: record.files[name].sha256 for name in arrays}):
+        raise DataError(f"{described} is damaged: the identity is not that of its files.")
+    for name, expected in record.files.items():
         file = path / name
         if not file.is_file():
             raise DataError(f"The dataset is incomplete: there is no {file}.")
-        if file.stat().st_size != size:
-            raise DataError(f"{file} is damaged: {file.stat().st_size} bytes instead of {size}.")
-        if verify and sha256(file) != digest:
+        if file.stat().st_size != expected.bytes:
+            raise DataError(
+                f"{file} is damaged: {file.stat().st_size} bytes instead of {expected.bytes}."
+            )
+        if verify and sha256(file) != expected.sha256:
             raise DataError(f"{file} is damaged: its SHA-256 is not the one in dataset.json.")
     try:
-        dataset = _dataset(path, spec, info)
-    except DataError as error:
+        dataset = replace(
+            _dataset(path, record.spec, record.info),
+            prey=_prey(path) if PREY[0] in record.files else None,
+            stored_statistics=record.statistics.checked(record.spec),
+            stored_identity=record.identity,
+        )
+        if verify:
+            dataset.check_finite()
+    except SpacqlError as error:
         raise DataError(f"{path} is damaged: {error}") from error
-    # cached_property reads the instance's dictionary: what the file knows is not computed again.
-    dataset.__dict__.update(_statistics=statistics, identity=known_identity)
     return dataset
 
 
@@ -218,27 +240,47 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **packages}
 
 
-def _dataset(folder: Path, spec: Spec, info: dict[str, Any]) -> Dataset:
-    def array(name: str, mmap: bool = True) -> np.ndarray:
-        file = folder / f"{name}.npy"
-        try:
-            loaded = np.load(file, mmap_mode="r" if mmap else None, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise DataError(f"{file} cannot be read: {error}.") from error
-        return np.asarray(loaded)  # a plain view: memmap's own indexing is slower
+def _dtypes(spec: Spec) -> dict[str, str]:
+    """The arrays that a dataset of this spec stores, and their types."""
+    numbers = ("observations", "actions", "rewards", "team_reward")
+    return {
+        **dict.fromkeys((*numbers, "states") if spec.state_size else numbers, "<f4"),
+        "starts": "<i8",
+        "terminated": "|b1",
+        "final_action_known": "|b1",
+    }
 
+
+def _dataset(folder: Path, spec: Spec, info: dict[str, Any]) -> Dataset:
+    arrays = {}
+    for name, dtype in _dtypes(spec).items():
+        array = read_npy(folder / f"{name}.npy")
+        if array.dtype.str != dtype or not array.flags.c_contiguous:
+            raise DataError(f"{name}.npy holds {array.dtype.str}, not rows of {dtype}.")
+        arrays[name] = array if dtype == "<f4" else array.copy()  # the small ones are not mapped
+    if not all(array.ndim for array in arrays.values()):
+        raise DataError("an array has no rows")
+    for name in ("terminated", "final_action_known"):
+        if (arrays[name].view(np.uint8) > 1).any():
+            raise DataError(f"{name}.npy holds bytes that are neither true nor false.")
     return Dataset(
         spec=spec,
-        joint_observations=array("observations"),
-        joint_actions=array("actions"),
-        rewards=array("rewards"),
-        team_reward=array("team_reward"),
-        states=array("states") if spec.state_size else None,
-        starts=array("starts", mmap=False),
-        terminated=array("terminated", mmap=False),
-        final_action_known=array("final_action_known", mmap=False),
+        joint_observations=arrays["observations"],
+        joint_actions=arrays["actions"],
+        rewards=arrays["rewards"],
+        team_reward=arrays["team_reward"],
+        starts=arrays["starts"],
+        terminated=arrays["terminated"],
+        final_action_known=arrays["final_action_known"],
+        states=arrays.get("states"),
         info=info,
     )
+
+
+def _prey(folder: Path) -> "Policy":
+    from spacql.policies import Policy  # imports JAX, which a dataset without prey does not need
+
+    return Policy.load(folder / "prey")
 
 
 def _seal(described: dict[str, Any]) -> str:
@@ -253,17 +295,3 @@ def _statistics_to_json(statistics: Statistics) -> dict[str, Any]:
         return value.tolist() if isinstance(value, np.ndarray) else value
 
     return {name: plain(value) for name, value in statistics._asdict().items()}
-
-
-def _statistics_from_json(values: dict[str, Any]) -> Statistics:
-    def array(value: Any) -> np.ndarray:
-        return np.array(value, np.float32)
-
-    return Statistics(
-        observation_mean=tuple(map(array, values["observation_mean"])),
-        observation_std=tuple(map(array, values["observation_std"])),
-        state_mean=None if values["state_mean"] is None else array(values["state_mean"]),
-        state_std=None if values["state_std"] is None else array(values["state_std"]),
-        team_reward_mean=float(values["team_reward_mean"]),
-        team_reward_std=float(values["team_reward_std"]),
-    )

@@ -1,17 +1,18 @@
 """How long a run will take: from finished ones of its kind, or roughly."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import prod
 from statistics import median
 from typing import Any
 
+from spacql.algorithms.config import Training
 from spacql.experiments.executors import PlannedRun
 from spacql.experiments.store import StoredRun
 
 
-def rough_seconds(config: Any) -> float:
+def rough_seconds(config: Training | Mapping[str, Any]) -> float:
     """On one core of 2026: a fixed part for every critic update, and one for the critics."""
-    get = config.get if isinstance(config, dict) else lambda n, d: getattr(config, n, d)
+    get = config.get if isinstance(config, Mapping) else lambda n, d: getattr(config, n, d)
     width = prod(get("hidden", (64, 64))) / 64**2
     size = get("critics", 2) * get("batch_size", 1024) / 256
     return 20 + get("rounds", 2000) * get("updates", 5) * (0.003 + 0.0013 * width * size)

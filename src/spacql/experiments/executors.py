@@ -19,6 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from spacql import arguments
+from spacql.algorithms.config import Training
 from spacql.experiments.store import digest, key, summary
 from spacql.runs import finished
 from spacql.threads import cores, one_thread
@@ -31,7 +33,7 @@ class PlannedRun:
     algorithm: str
     dataset: str  # a name, whose data is made where the run is executed; or a folder there
     seed: int
-    config: Any  # the algorithm's Config
+    config: Training
     folder: str = ""  # below that of all runs, if not the usual one
     episodes: int | None = None  # of the final evaluation, if not the usual number
     loggers: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ class Local:
 
     def __init__(self, folder: Path, workers: int = 0):
         self.folder = folder
+        arguments.whole("workers", workers, 0)
         self.workers = workers or len(cores())
 
     def execute(self, runs: Sequence[PlannedRun], report: Report) -> None:

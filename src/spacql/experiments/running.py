@@ -1,17 +1,15 @@
 """Executing planned runs before a user's eyes: a line for each that is under way, what came of
 those that ended, and what is kept when the user stops it."""
 
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spacql.errors import Interrupted
 from spacql.experiments.executors import Event, Executor, PlannedRun
+from spacql.interrupts import farewell
 from spacql.progress import Board, board, duration
 
 
@@ -58,12 +56,18 @@ def execute(
     outcomes: dict[str, Outcome] = {}
     weights = {run.place: expected(run) for run in runs}
     total = _Total(title, weights)
-    with board(quiet) as lines, stopped_by_signals():
+
+    def stopped() -> Interrupted:
+        kept = f"{len(outcomes)} of {len(runs)} runs have ended; the others keep their newest"
+        return Interrupted(f"{kept} checkpoints.", again)
+
+    with board(quiet) as lines, farewell(stopped):
 
         def report(run: PlannedRun, event: Event) -> None:
             if event.kind == "progress":
                 lines.show(label(run), event.round / max(1, event.rounds), _text(event))
-                total.show(lines, run.place, event.round / max(1, event.rounds), len(outcomes))
+                if event.round:
+                    total.show(lines, run.place, event.round / max(1, event.rounds), len(outcomes))
                 return
             record = event.record
             error = event.error if record is None else str(record.get("diverged", ""))
@@ -78,11 +82,7 @@ def execute(
         try:
             executor.execute(runs, report)
         except KeyboardInterrupt as stop:
-            raise Interrupted(
-                f"{len(outcomes)} of {len(runs)} runs have ended; the others keep their newest "
-                "checkpoints.",
-                again,
-            ) from stop
+            raise stopped() from stop
     lost = "The executor did not say how it ended."
     return [outcomes.get(run.place, Outcome(run, None, lost)) for run in runs]
 
@@ -121,20 +121,3 @@ class _Total:
             lines.show(self._title, done, text)
         else:
             lines.end(self._title, "")
-
-
-@contextmanager
-def stopped_by_signals() -> Iterator[None]:
-    """A plain `kill` of this process ends its workers too, as Ctrl-C does."""
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():  # others may not
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

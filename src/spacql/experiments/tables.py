@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from spacql.algorithms.config import Training
 from spacql.algorithms.settings import usual_rounds
 from spacql.evaluation.statistics import bootstrap_interval, interquartile_mean
 from spacql.experiments.paper import published
-from spacql.experiments.plans import Block, Column, Method, Plan
+from spacql.experiments.plans import SEEDS, Block, Column, Method, Plan
 from spacql.experiments.store import Store, StoredRun, mixed_data
 
 SETTINGS = ("rounds", "critics", "penalty", "alpha")  # of interest beside a number
@@ -21,16 +22,14 @@ FIELDS = ("block", "dataset", "column", "method", "algorithm", *SETTINGS, "seeds
           "paper_std")  # fmt: skip
 
 OF_SCORES = (
-    "Score: 0 is random, 100 the expert. Mean ± standard deviation over seeds (their number); "
-    "below it the interquartile mean [its 95 % bootstrap interval]. Marked, of cells "
-    "with three seeds or more: the highest interquartile mean of a column, and all whose "
-    "intervals overlap with its interval."
+    "Score: 0 is random, 100 the expert. Mean ± standard deviation over five seeds, or as many as "
+    "a bracket says. Marked, of cells with three seeds or more: the highest interquartile mean of "
+    "a column, and all whose 95 % bootstrap intervals overlap with its interval."
 )
 ENOUGH = 3  # seeds: the interval of fewer says little
 OF_DIFFERENCES = (
-    "Differences of scores, seed by seed: both methods see the same dataset. Mean ± standard "
-    "deviation over seeds (their number); below it the mean [its 95 % t interval]. Marked: "
-    "intervals without 0."
+    "Differences of scores, seed by seed: both methods see the same dataset. Mean over seeds "
+    "[its 95 % t interval]. Marked: intervals without 0."
 )
 
 
@@ -58,7 +57,7 @@ class Statistics:
 class Cell:
     method: Method
     column: Column
-    config: Any  # the algorithm's Config
+    config: Training
     statistics: Statistics | None  # None while no run is finished
     diverged: int  # trainings that broke down, and are not in the statistics
     best: bool  # of its column, or not to be told apart from the best
@@ -83,7 +82,7 @@ def difference(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> Stati
         return None
     array = np.array([scores[0][seed] - scores[1][seed] for seed in sorted(seeds)])
     mean, low, high = float(array.mean()), None, None
-    if len(array) > 1:
+    if len(array) > 1 and np.ptp(array) > 0:  # equal differences say nothing about their spread
         low, high = map(float, stats.t.interval(0.95, len(array) - 1, mean, stats.sem(array)))
     return Statistics(len(array), mean, float(array.std()), mean, low, high)
 
@@ -152,9 +151,16 @@ def texts(cell: Cell, narrow: bool = False) -> tuple[str, str, str]:
         return lost or "–", "", paper
     count = f"({found.seeds}{lost and ', ' + lost})"
     if found.low is None:
-        return f"{found.mean:.1f} {count}", "", paper
-    main = f"{found.mean:.1f}{sign}{found.std:.1f} {count}"
-    return main, f"{found.iqm:.1f} [{found.low:.{digits}f}, {found.high:.{digits}f}]", paper
+        return f"{plain_zero(found.mean, 1)} {count}", "", paper
+    main = f"{plain_zero(found.mean, 1)}{sign}{found.std:.1f} {count}"
+    low, high = (plain_zero(end, digits) for end in found.range)
+    return main, f"{plain_zero(found.iqm, 1)} [{low}, {high}]", paper
+
+
+def plain_zero(value: float, digits: int) -> str:
+    """Rounded, without the "-0" that rounding makes of small negative numbers."""
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text
 
 
 def notes(plan: Plan, store: Store) -> list[str]:
@@ -230,9 +236,12 @@ def markdown_row(cells: Sequence[str]) -> str:
 
 
 def _markdown(cell: Cell) -> str:
-    main, *small = texts(cell)
-    lines = [f"**{main}**" if cell.best else main]
-    return "<br>".join([*lines, *(f"<sub>{text}</sub>" for text in small if text)])
+    """What is compared with the paper, and its number below it; of a difference, the interval."""
+    main, interval, paper = texts(cell)
+    if " - " in cell.method.label and interval:
+        main = interval
+    main = main.removesuffix(f" ({len(SEEDS)})")  # the usual number need not be said
+    return (f"**{main}**" if cell.best else main) + (f"<br><sub>{paper}</sub>" if paper else "")
 
 
 def records(plan: Plan, store: Store) -> list[dict[str, Any]]:

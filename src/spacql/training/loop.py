@@ -17,11 +17,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from spacql.algorithms.config import Training
+from spacql.algorithms.registry import Algorithm
 from spacql.data import Batch, Dataset
 from spacql.errors import InputError
 from spacql.policies import Policy
 from spacql.training.checkpoints import Checkpoints
-from spacql.training.metrics import Loggers, MetricsFile, refuse_non_finite, rows_of
+from spacql.training.metrics import (
+    Loggers,
+    MetricsFile,
+    read_metrics,
+    refuse_non_finite,
+    rows_of,
+)
 
 CHUNK = 10  # most rounds in one compiled call
 
@@ -38,13 +46,13 @@ class Progress(NamedTuple):
 
     round: int
     rounds: int
-    rounds_per_second: float
+    rounds_per_second: float  # 0 while it is not known
     score: float | None  # the latest
 
 
 def fit(
-    algorithm: Any,
-    config: Any,
+    algorithm: Algorithm,
+    config: Training,
     dataset: Dataset,
     seed: int,
     folder: Path,
@@ -64,7 +72,8 @@ def fit(
                            statistics=dataset.statistics()))  # fmt: skip
     state = init(jax.random.key(seed))
     checkpoints = Checkpoints(folder / "checkpoints")
-    done = checkpoints.latest() or 0
+    # What the metrics lack, too, is done again: to the same bits.
+    done = checkpoints.latest(at_most=len(read_metrics(folder / "metrics.jsonl"))) or 0
     if done:
         state = checkpoints.restore(done, state)
     metrics_file = MetricsFile(folder / "metrics.jsonl", after=done)
@@ -72,7 +81,7 @@ def fit(
     run_chunk = compiled_chunk(algorithm, config)
     key = jax.random.key(seed, impl="rbg")  # compiles in half the time of the default generator
     saved = done or None
-    score, started, began_at = None, time.monotonic(), done
+    score, compiled_at, began_at = None, 0.0, done
     batches = gather(dataset, rows, seed, done, chunk, config)
     try:
         while done < config.rounds:
@@ -93,7 +102,10 @@ def fit(
                 checkpoints.save(done, state)
                 algorithm.policy(state).save(folder / "policy")
                 saved = done
-            speed = (done - began_at) / (time.monotonic() - started)
+            now = time.monotonic()
+            if not compiled_at:  # the first chunk is mostly compiling, and says nothing of speed
+                compiled_at, began_at = now, done
+            speed = (done - began_at) / max(now - compiled_at, 1e-9)
             report(Progress(done, config.rounds, speed, score))
     finally:
         metrics_file.close()
@@ -102,7 +114,7 @@ def fit(
     return algorithm.policy(state)
 
 
-def compiled_chunk(algorithm: Any, config: Any) -> Callable[..., Any]:
+def compiled_chunk(algorithm: Algorithm, config: Training) -> Callable[..., Any]:
     """A jitted function of (state, batches, key, round numbers). Data is an argument: closed over
     it would become a constant of the program."""
 
@@ -116,7 +128,7 @@ def compiled_chunk(algorithm: Any, config: Any) -> Callable[..., Any]:
     return jax.jit(run_chunk, donate_argnums=0)
 
 
-def usable_rows(algorithm: Any, dataset: Dataset) -> np.ndarray:
+def usable_rows(algorithm: Algorithm, dataset: Dataset) -> np.ndarray:
     """The transitions to train on: those whose target can be computed."""
     needs = algorithm.NEEDS_NEXT_ACTION
     rows = dataset.target_rows() if needs else dataset.transition_rows()
@@ -135,7 +147,7 @@ def chunk_length(rounds: int, schedule: Schedule) -> int:
     return max(length for length in range(1, CHUNK + 1) if common % length == 0)
 
 
-def sampled(rows: np.ndarray, seed: int, round_: int, config: Any) -> np.ndarray:
+def sampled(rows: np.ndarray, seed: int, round_: int, config: Training) -> np.ndarray:
     """The rows of one round's batches, (updates, batch_size), uniform with replacement."""
     generator = np.random.Generator(np.random.Philox(key=[seed, round_]))
     return rows[generator.integers(0, len(rows), (config.updates, config.batch_size))]

@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from spacql.errors import Diverged, InputError, MissingExtra
+from spacql.files import decoding, plain_disk_errors, regular_file
 
 LOGGERS = ("tensorboard", "wandb")
 
@@ -19,26 +22,47 @@ class MetricsFile:
     """
 
     def __init__(self, path: Path, after: int = 0):
-        kept = [row for row in read_metrics(path) if row["round"] <= after] if after else []
-        self._file = open(path, "w")  # noqa: SIM115
-        self.write(kept)
+        self.path = path
+        end = sum(len(line) for line, _ in _whole_rows(path)[:after])
+        with plain_disk_errors(path):
+            self._file = open(path, "ab")  # noqa: SIM115
+            self._file.truncate(end)  # in place: a kill must not lose what was there before
 
     def write(self, rows: list[dict[str, Any]]) -> None:
-        for row in rows:
-            self._file.write(json.dumps(row) + "\n")
-        self._file.flush()
+        with plain_disk_errors(self.path, "The last checkpoint is kept, and the run can go on."):
+            for row in rows:
+                self._file.write(json.dumps(row).encode() + b"\n")
+            self._file.flush()
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # what could not be written has been said
+            self._file.close()
+
+
+Row = dict[str, int | float | list[float] | None]
+
+
+def _whole_rows(path: Path | str) -> list[tuple[bytes, dict[str, Any]]]:
+    """The lines of rounds 1, 2, ... up to the first that is cut, damaged or missing."""
+    if not Path(path).exists():
+        return []
+    regular_file(path)
+    rows: list[tuple[bytes, dict[str, Any]]] = []
+    with decoding(path), open(path, "rb") as file:
+        for line in file:
+            try:
+                row = msgspec.json.decode(line, type=Row)
+            except (msgspec.MsgspecError, RecursionError):
+                break
+            if not line.endswith(b"\n") or row.get("round") != len(rows) + 1:
+                break
+            rows.append((line, row))
+    return rows
 
 
 def read_metrics(path: Path | str) -> list[dict[str, Any]]:
-    """All complete rows; a line that a kill cut short is left out."""
-    path = Path(path)
-    if not path.exists():
-        return []
-    lines = path.read_text().splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    """Rounds 1, 2, ... as far as they are whole; a line that a kill cut short is left out."""
+    return [row for _, row in _whole_rows(path)]
 
 
 def rows_of(metrics: Mapping[str, Any], first_round: int) -> list[dict[str, Any]]:

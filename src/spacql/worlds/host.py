@@ -1,13 +1,8 @@
 """What worlds outside JAX share: checked actions, seeds, and episodes in several processes."""
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache, partial
 from itertools import chain
-from multiprocessing import get_context
-from pickle import PicklingError
 from typing import Any
 
 import jax
@@ -15,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from spacql.errors import InputError, SpacqlError
+from spacql.errors import InputError
 from spacql.policies import Policy
 from spacql.spec import Spec
 from spacql.worlds.particle import check_values
 from spacql.worlds.rollout import Trajectories
+from spacql.worlds.workers import in_processes
 
 
 def seed_of(key: Array) -> int:
@@ -55,31 +51,14 @@ def host_episodes(
         yield from chain.from_iterable(map(episode_runner(world, policy, key), blocks))
         return
     # Keys and weights travel as NumPy arrays: JAX arrays would start JAX in the new process
-    # before `_start_worker` can tell it to use one thread.
-    arguments: Any = (
+    # before `_in_worker` can tell it to use one thread.
+    arguments = (
         world,
         jax.tree.map(np.asarray, policy),
         np.asarray(jax.random.key_data(key)),
-        jax.random.key_impl(key),
+        str(jax.random.key_impl(key)),
     )
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, arguments)
-    pending: deque[Future[list[Trajectories]]] = deque()
-    try:
-        for block in blocks:
-            # A bounded queue: a slow reader must not make finished episodes pile up.
-            if len(pending) > 2 * workers:
-                yield from pending.popleft().result()
-            pending.append(pool.submit(_run_in_worker, block))
-        while pending:
-            yield from pending.popleft().result()
-    except (PicklingError, TypeError, AttributeError) as error:
-        raise InputError(f"The world {world.spec.task!r} cannot be copied to other processes "
-                         f"({error}). Use one worker.") from error  # fmt: skip
-    except BrokenProcessPool as error:
-        raise SpacqlError("A process that ran episodes died, perhaps for want of memory. "
-                          "Use fewer workers.") from error  # fmt: skip
-    finally:
-        pool.shutdown(cancel_futures=True)
+    yield from chain.from_iterable(in_processes(_in_worker, arguments, blocks, workers))
 
 
 def at_once(world: Any) -> int:
@@ -90,21 +69,14 @@ def at_once(world: Any) -> int:
     return getattr(world, "at_once", 1)
 
 
-_run: Callable[[range], list[Trajectories]]  # what a worker process does with episodes' numbers
-
-
-def _start_worker(world: Any, policy: Policy, key_data: np.ndarray, key_impl: str) -> None:
-    global _run
+def _in_worker(
+    world: Any, policy: Policy, key_data: np.ndarray, key_impl: str
+) -> Callable[[range], list[Trajectories]]:
     jax.config.update("jax_platforms", "cpu")
     # Handing each small computation to another thread costs more than the computation.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
-    _run = episode_runner(
-        world, policy, jax.random.wrap_key_data(jnp.asarray(key_data), impl=key_impl)
-    )
-
-
-def _run_in_worker(numbers: range) -> list[Trajectories]:
-    return _run(numbers)
+    key = jax.random.wrap_key_data(jnp.asarray(key_data), impl=key_impl)
+    return episode_runner(world, policy, key)
 
 
 def episode_runner(world: Any, policy: Policy, key: Array) -> Callable[[range], list[Trajectories]]:

@@ -74,6 +74,8 @@ def episode_chunks(
     check_fit(world, policy)
     if episodes < 1:
         raise InputError(f"Asked for {episodes} episodes; at least 1 is needed.")
+    if workers < 1:
+        raise InputError(f"Asked for {workers} workers; at least 1 is needed.")
     if is_jax(world):
         anonymous = Policy(policy.actors)  # another name is no reason to compile again
         chunk = min(CHUNK, episodes)

@@ -181,9 +181,9 @@ def _make_other(task: str) -> Any:
         )
     try:
         world = known[task].load()()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # whatever the other package does
         raise InputError(
-            f"The world {task!r} ({known[task].value}) cannot be loaded: {error}."
+            f"The world {task!r} ({known[task].value}) cannot be made: {error!r}."
         ) from error
     missing = [name for name in ("spec", "reset", "step", "observe") if not hasattr(world, name)]
     if missing:

@@ -10,18 +10,18 @@ save next actions that are known for some episodes and not for others: those are
 """
 
 import json
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from spacql.data.arrays import read_npz
 from spacql.data.build import from_arrays
 from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
 from spacql.errors import DataError, InputError
-from spacql.files import new_file
+from spacql.files import decode_json, decoding, new_file
 from spacql.spec import Spec
 
 PER_AGENT = ("observations", "actions", "next_observations", "next_actions")
@@ -32,33 +32,24 @@ BOUNDS = ("action_low", "action_high")
 def import_npz(file: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
     """Read a file of the layout above. Extra arrays are refused, since a typo looks like one."""
     file = Path(file)
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {file}.") from error
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise DataError(f"{file} cannot be read as an .npz file: {error}.") from error
+    arrays = read_npz(file)
     options: dict[str, Any] = {"bounds": bounds, "info": {"name": file.stem}}
     spec = None
-    try:
-        if "spec" in arrays:
-            spec = Spec.from_json(json.loads(str(arrays.pop("spec"))))
-            options |= {
-                "agents": spec.agents,
-                "action_low": spec.action_low,
-                "action_high": spec.action_high,
-            }
-        if "info" in arrays:
-            options["info"] = json.loads(str(arrays.pop("info")))
-    except (json.JSONDecodeError, TypeError) as error:
-        raise DataError(f"{file}: spec and info are not what spacql writes: {error}.") from error
+    if "spec" in arrays:
+        spec = Spec.from_json(_json(file, "spec", arrays), f"{file}: spec")
+        options |= {
+            "agents": spec.agents,
+            "action_low": spec.action_low,
+            "action_high": spec.action_high,
+        }
+    if "info" in arrays:
+        options["info"] = _json(file, "info", arrays)
     for name, array in arrays.items():
         field, _, agent = name.partition("/")
         if agent and field in PER_AGENT:
             options.setdefault(field, {})[agent] = array
         elif not agent and field in (*PER_AGENT, *SHARED, *BOUNDS):
-            options[field] = array[()] if field in BOUNDS else array
+            options[field] = array
         else:
             raise DataError(
                 f"{file}: unknown array {name!r}. Known: {', '.join(PER_AGENT)} (also with "
@@ -69,6 +60,14 @@ def import_npz(file: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
             raise DataError(f"{file} has no {field}; it holds {', '.join(sorted(arrays))}.")
     dataset = from_arrays(**options)
     return dataset if spec is None else replace(dataset, spec=spec)
+
+
+def _json(file: Path, name: str, arrays: dict[str, np.ndarray]) -> Any:
+    text = arrays.pop(name)
+    if text.dtype.kind != "U" or text.ndim:
+        raise DataError(f"{file}: {name} is not the text that spacql writes.")
+    with decoding(f"{file}: {name}", DataError):  # a code point that is none
+        return decode_json(str(text), f"{file}: {name}", DataError)
 
 
 def export_npz(dataset: Dataset, file: Path | str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from spacql.data.arrays import read_npy
 from spacql.data.build import from_arrays
 from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
@@ -41,11 +42,16 @@ def import_omar(folder: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
     task = next((TASKS[part] for part in reversed(folder.absolute().parts) if part in TASKS), None)
     observations = [_load(folder, "obs", i) for i in range(n)]
     following = [_load(folder, "next_obs", i) for i in range(n)]
-    done = np.any([_load(folder, "dones", i).astype(bool) for i in range(n)], axis=0)
+    dones = [_load(folder, "dones", i).astype(bool) for i in range(n)]
+    rows = len(dones[0])
+    for now, then, ended in zip(observations, following, dones, strict=True):
+        if now.ndim != 2 or now.shape != then.shape or len(now) != rows or ended.shape != (rows,):
+            raise DataError(f"{folder}: obs, next_obs and dones differ in length.")
+    if not rows:
+        raise DataError(f"{folder} is empty: its arrays have no rows.")
+    done = np.any(dones, axis=0)
     end = done.copy()
     for now, then in zip(observations, following, strict=True):
-        if now.shape != then.shape or len(now) != len(end):
-            raise DataError(f"{folder}: obs, next_obs and dones differ in length.")
         end[:-1] |= ~np.isclose(then[:-1], now[1:], rtol=1e-4, atol=1e-5).all(axis=1)
     end[-1] = True
     has_states = (folder / "states_0.npy").exists()
@@ -91,12 +97,10 @@ def export_omar(dataset: Dataset, folder: Path | str) -> None:
 
 
 def _load(folder: Path, name: str, agent: int) -> np.ndarray:
-    file = folder / f"{name}_{agent}.npy"
-    try:
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {file}.") from error
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{file} cannot be read as an .npy file: {error}.") from error
+    array = read_npy(folder / f"{name}_{agent}.npy")
+    if array.ndim == 0:
+        raise DataError(f"{folder / f'{name}_{agent}.npy'} holds one number, not rows.")
     # Rewards and dones come as (rows,) or (rows, 1).
-    return array.reshape(len(array)) if name in ("rews", "dones") else array
+    if name in ("rews", "dones") and array.shape == (len(array), 1):
+        return array.reshape(len(array))
+    return array

@@ -11,20 +11,24 @@ have them.
 import contextlib
 import io
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from spacql.data.arrays import NUMBERS, RATIO, free_memory, refuse_larger
 from spacql.data.build import from_arrays
 from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
 from spacql.data.formats.published import TASKS, reference
 from spacql.errors import DataError, InputError, MissingExtra
-from spacql.files import new_folder
+from spacql.files import as_record, decode_json, decoding, new_folder, read_json, safe_name
 from spacql.spec import Spec
 
+LARGEST_CHUNK = 1 << 28  # bytes; flashbax writes pieces of some megabytes
 LEAVES = ("observations", "actions", "rewards", "terminals", "truncations")
 
 
@@ -49,6 +53,10 @@ def import_vault(folder: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
         )
     path = found[0].absolute()
     leaves, metadata = _read(path)
+    for name in ("observations", "actions"):
+        if leaves[name].ndim != 3:
+            raise DataError(f"{path}: {name} has shape {leaves[name].shape}; expected (steps, "
+                            "agents, size).")  # fmt: skip
     task = TASKS.get(path.parent.name.removesuffix(".vlt"))
     ended = _any_agent(leaves["terminals"])
     cut = _any_agent(leaves["truncations"])
@@ -58,12 +66,12 @@ def import_vault(folder: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
             cut = np.arange(1, len(cut) + 1) % task.horizon == 0
     spec = None
     options: dict[str, Any] = {}
+    info: dict[str, Any]
     if "spacql" in metadata:
-        try:
-            described = json.loads(metadata["spacql"])
-            spec, info = Spec.from_json(described["spec"]), described["info"]
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise DataError(f"{path / 'metadata.json'} is damaged: {error!r}.") from error
+        where = f"{path / 'metadata.json'}, spacql"
+        text = as_record(metadata["spacql"], str, where, DataError)
+        ours = as_record(decode_json(text, where, DataError), Ours, where, DataError)
+        spec, info = ours.spec, ours.info
         options = {
             "agents": spec.agents,
             "action_low": spec.action_low,
@@ -118,7 +126,7 @@ def export_vault(dataset: Dataset, folder: Path | str) -> None:
 
     experience = jax.tree.map(lambda x: x[None], experience)
     metadata = {"spacql": json.dumps({"spec": dataset.spec.to_json(), "info": dataset.info})}
-    uid = str(dataset.info.get("name", "dataset")).replace("/", "-")
+    uid = safe_name(dataset.info.get("name", "dataset"))
     with new_folder(folder) as temporary, contextlib.redirect_stdout(io.StringIO()):
         vault = flashbax.vault.Vault(
             vault_name=temporary.name,
@@ -134,39 +142,96 @@ def export_vault(dataset: Dataset, folder: Path | str) -> None:
 
 
 def require_flashbax() -> Any:
-    """The package, or a sentence that says how to get it."""
+    """The package that writes vaults, or a sentence that says how to get it."""
     try:
         import flashbax
         import flashbax.vault
     except ImportError as error:
-        raise MissingExtra("Reading and writing Flashbax Vaults", "vault") from error
+        raise MissingExtra("Writing Flashbax Vaults", "vault") from error
     return flashbax
 
 
-def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The leaves, without their leading axis of one."""
-    flashbax = require_flashbax()
+def require_tensorstore() -> Any:
+    """The package that reads vaults, or a sentence that says how to get it."""
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            vault = flashbax.vault.Vault(
-                vault_name=path.parent.name,
-                rel_dir=str(path.parent.parent),
-                vault_uid=path.name,
-            )
-            experience = vault.read().experience
-    except Exception as error:  # tensorstore and flashbax raise many kinds, assertions among them
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise DataError(f"{path} cannot be read as a vault: {reason}") from error
-    missing = [name for name in LEAVES if name not in experience]
+        import tensorstore
+    except ImportError as error:
+        raise MissingExtra("Reading Flashbax Vaults", "vault") from error
+    return tensorstore
+
+
+def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The leaves, without their leading axis of one.
+
+    Read with tensorstore alone: what the vault declares is held against the size of its files
+    before anything is allocated, which flashbax does not do.
+    """
+    metadata = read_json(path / "metadata.json", DataError)
+    described = as_record(metadata, Metadata, path / "metadata.json", DataError)
+    if int(described.version) != 1:
+        raise DataError(f"{path} is a vault of version {described.version}; version 1 is read.")
+    structure = described.structure_shape
+    missing = [name for name in LEAVES if name not in structure]
     if missing:
-        raise DataError(f"{path} has no {missing[0]}; it holds {', '.join(experience)}.")
-    leaves = {name: np.asarray(experience[name]) for name in LEAVES}
-    infos = experience.get("infos", {})
-    leaves |= {key: np.asarray(infos[key]) for key in ("state", "team_reward") if key in infos}
-    for name, leaf in leaves.items():
-        if leaf.ndim < 2 or leaf.shape[0] != 1:
-            raise DataError(f"{path}: {name} has shape {leaf.shape}; expected (1, steps, ...).")
-    return {name: leaf[0] for name, leaf in leaves.items()}, vault._metadata
+        raise DataError(f"{path} has no {missing[0]}; it holds {', '.join(structure)}.")
+    infos = structure.get("infos")
+    names = {name: f"{name}." for name in LEAVES}
+    for name in ("state", "team_reward"):
+        if isinstance(infos, dict) and name in infos:
+            names[name] = f"infos.{name}."
+    stores = {name: _open(path, place) for name, place in names.items()}
+    index = _open(path, "vault_index")
+    with decoding(path, DataError):
+        steps = int(index[0].read().result())
+    if steps < 1:
+        raise DataError(f"{path} holds {steps} steps.")
+    stored = sum(file.lstat().st_size for file in path.rglob("*"))
+    needed = sum(_bytes(path, name, store, steps) for name, store in stores.items())
+    if needed > RATIO * stored:
+        raise DataError(f"{path} claims {steps:,} steps, which its {stored:,} bytes cannot hold.")
+    refuse_larger(path, needed, free_memory(), "memory")
+    with decoding(path, DataError):
+        leaves = {n: np.asarray(store[0, :steps].read().result()) for n, store in stores.items()}
+    return leaves, metadata
+
+
+class Ours(msgspec.Struct, frozen=True):
+    """What spacql adds to it."""
+
+    spec: Spec
+    info: dict[str, Any]
+
+
+class Metadata(msgspec.Struct, frozen=True):
+    """What is relied on of a vault's metadata.json."""
+
+    version: float
+    structure_shape: dict[str, Any]
+
+
+def _open(path: Path, name: str) -> Any:
+    tensorstore = require_tensorstore()
+    spec = {
+        "driver": "zarr",
+        "kvstore": {
+            "driver": "ocdbt",
+            "base": {"driver": "file", "path": f"{path}/"},
+            "path": name,
+        },
+    }
+    with decoding(f"{path}, {name.rstrip('.')}", DataError):
+        return tensorstore.open(spec, open=True, read=True).result()
+
+
+def _bytes(path: Path, name: str, store: Any, steps: int) -> int:
+    """What reading a leaf takes, if it is one."""
+    shape, dtype = tuple(store.shape), np.dtype(store.dtype.numpy_dtype)
+    chunk = math.prod(store.chunk_layout.read_chunk.shape or ()) * dtype.itemsize
+    if len(shape) < 2 or shape[0] != 1 or dtype.kind not in NUMBERS or shape[1] < steps:
+        raise DataError(f"{path}: {name} has shape {shape} of {dtype}; expected (1, steps, ...).")
+    if chunk > LARGEST_CHUNK:
+        raise DataError(f"{path}: {name} is cut into pieces of {chunk:,} bytes, which is odd.")
+    return steps * math.prod(shape[2:]) * dtype.itemsize
 
 
 def _any_agent(flags: np.ndarray) -> np.ndarray:
@@ -176,6 +241,8 @@ def _any_agent(flags: np.ndarray) -> np.ndarray:
 def _unpad(stacked: np.ndarray) -> list[np.ndarray]:
     """Per agent, without the columns that are -inf in every row."""
     parts = [stacked[:, i] for i in range(stacked.shape[1])]
+    if stacked.dtype.kind != "f":
+        return parts
     return [part[:, ~np.isneginf(part).all(axis=0)] for part in parts]
 
 

@@ -1,0 +1,86 @@
+"""Verdicts follow from the numbers, whichever way they fall."""
+
+import pytest
+from experiments_toy import fill
+
+from spacql.errors import InputError
+from spacql.experiments import claims, dots, figures
+from spacql.experiments.paper import make_plan
+from spacql.experiments.plans import QUALITIES, registered
+from spacql.experiments.store import Store
+from spacql.worlds import TASKS
+
+
+def store_of(tmp_path, scores, only=()):
+    """`scores` by algorithm: a level and what is added on random and medium-replay data."""
+    store = Store(tmp_path / "results")
+    plan = make_plan("table2", only=only)
+    given = {
+        f"{quality}/{name}": [
+            level + (low if quality in claims.LOW else 0) + seed + 0.3 * (seed * place % 2)
+            for seed in range(3)
+        ]
+        for quality in QUALITIES
+        for place, (name, (level, low)) in enumerate(scores.items())
+    }
+    fill(plan, store, given, tmp_path)
+    return store
+
+
+def verdicts(store):
+    return {claim.number: claim for claim in claims.claims(store)}
+
+
+def test_claims_that_the_numbers_bear_out_are_held(tmp_path):
+    store = store_of(tmp_path, {"spacql": (50, 30), "icql-qs": (40, 30), "cfcql": (60, -5),
+                                "bc": (60.5, -50)})  # fmt: skip
+    found = verdicts(store)
+    assert found[1].verdict == claims.HELD
+    assert f"on {2 * len(TASKS)} of {2 * len(TASKS)} such datasets" in found[1].found
+    assert found[2].verdict == claims.HELD
+    assert "none speak against it" in found[2].found
+    assert found[5].verdict == claims.HELD
+
+
+def test_claims_that_the_numbers_deny_are_not(tmp_path):
+    store = store_of(tmp_path, {"spacql": (50, 0), "icql-qs": (40, 0), "cfcql": (60, 0),
+                                "bc": (10, 0)})  # fmt: skip
+    found = verdicts(store)
+    assert found[1].verdict == claims.UNSEEN
+    assert "cfcql on spread-random" in found[1].found
+    assert found[2].verdict == claims.UNSEEN or "speak against it" in found[2].found
+    assert found[5].verdict == claims.UNSEEN
+
+
+def test_an_empty_store_has_no_verdicts_and_says_so(tmp_path):
+    with pytest.raises(InputError, match="No run is finished"):
+        claims.markdown(Store(tmp_path))
+
+
+def test_our_own_results_have_a_verdict_for_every_claim():
+    found = claims.claims(Store())
+    assert [claim.number for claim in found] == [1, 2, 3, 4, 5]
+    text = claims.markdown(Store())
+    assert all(f"**{claim.number}. " in text for claim in found)
+
+
+def test_the_picture_of_scores_holds_the_tables_numbers(tmp_path):
+    store = store_of(tmp_path, {"spacql": (50, 30), "bc": (60, 0)}, only=("spread",))
+    plan = make_plan("scores", only=("spread",))
+    data = figures.draw(plan, store, tmp_path / "scores")
+    cells = {(cell["dataset"], cell["method"]): cell for cell in data["cells"]}
+    assert cells["spread-random", "spacql"]["iqm"] == pytest.approx(81)
+    assert cells["spread-random", "spacql"]["best"]
+    assert not cells["spread-random", "bc"]["best"]
+    assert "seeds" not in cells["spread-random", "iql"]
+    assert len(cells) == 4 * len(registered())
+    text = (tmp_path / "scores.svg").read_text()
+    assert figures.identifier(data) in text  # an old figure can be told from a new one
+
+
+def test_the_picture_of_differences_marks_intervals_without_zero(tmp_path):
+    store = store_of(tmp_path, {"cfcql": (50, 0), "icql-qs": (40, 3)}, only=("spread",))
+    _, data = dots.gaps(make_plan("gaps", only=("spread",)), store)
+    cells = {(cell["dataset"], cell["method"]): cell for cell in data["cells"]}
+    assert cells["spread-expert", "icql-qs - cfcql"]["iqm"] == pytest.approx(-9.9)
+    assert cells["spread-expert", "icql-qs - cfcql"]["best"]

@@ -1,0 +1,74 @@
+"""Run folders as trainings leave them, made without training."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from spacql.algorithms.settings import configure
+from spacql.policies.policy import uniform
+from spacql.worlds import make
+
+REFERENCE = {"random": 159.7, "expert": 533.8, "prey": "", "source": "measured"}
+
+
+def write_run(
+    folder: Path,
+    algorithm: str = "spacql",
+    dataset: str = "spread-random",
+    seed: int = 0,
+    *,
+    score: float | None = 60.0,
+    rounds: int = 40,
+    finished: bool = True,
+    task: str = "spread",
+    policy: bool = True,
+    settings: dict | None = None,
+) -> Path:
+    """RUN/seed-K with everything that a report reads."""
+    folder = folder / f"seed-{seed}"
+    folder.mkdir(parents=True)
+    known = algorithm in ("spacql", "cfcql", "icql-qs", "bc")
+    config = asdict(configure(algorithm, dataset, {"rounds": rounds})) if known else {"rounds": 40}
+    world = make(task if task in ("tag", "world") else "spread")
+    spec = world.spec.to_json() | {"task": task}
+    run = {
+        "format": 1,
+        "algorithm": algorithm,
+        "seed": seed,
+        "config": config | (settings or {}),
+        "data": "",
+        "dataset": {"name": dataset, "seed": seed, "identity": f"{seed:064x}",
+                    "transitions": 1000, "reference": REFERENCE},
+        "spec": spec,
+        "versions": {"python": "3.11.7", "spacql": "0.1.0"},
+    }  # fmt: skip
+    (folder / "run.json").write_text(json.dumps(run))
+    reached = rounds if finished else rounds // 2
+    with open(folder / "metrics.jsonl", "w") as file:
+        for k in range(1, reached + 1):
+            row = {"round": k, "td_error": 1 / k}
+            if score is not None and k % 10 == 0:
+                row["score"] = k + seed
+            if algorithm == "spacql":
+                row |= {"w": [0.4 + k / 1000, 0.35, 0.25 - k / 1000], "k_eff": 1.8 - k / 1000}
+            file.write(json.dumps(row) + "\n")
+    if finished:
+        evaluation = score is not None and {
+            "score": score, "score_interval": [score - 4, score + 4], "episodes": 500,
+            "return": {"mean": 159.7 + 3.741 * score, "std": 50.0},
+        }  # fmt: skip
+        result = {"rounds": rounds, "seconds": 12.0, "evaluation": evaluation or None,
+                  "note": "" if evaluation else "Not evaluated: no such world."}  # fmt: skip
+        (folder / "result.json").write_text(json.dumps(result))
+    if policy:
+        uniform(world.spec).save(folder / "policy")
+    return folder
+
+
+def three_seeds(folder: Path, algorithm: str, base: float, **other) -> Path:
+    for seed in range(3):
+        noise = float(np.random.default_rng(seed).normal())
+        write_run(folder, algorithm, seed=seed, score=base + 2 * noise + seed, **other)
+    return folder

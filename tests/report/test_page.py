@@ -1,0 +1,100 @@
+"""The page as text: whole, escaped, in order, small."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from report_toy import three_seeds, write_run
+
+from spacql.commands.train import Options, parse
+from spacql.errors import InputError
+from spacql.report import Section, report, write
+from spacql.report.repeat import command
+from spacql.report.source import gather
+from spacql.report.teams import teams
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    three_seeds(folder / "a", "spacql", 70)
+    three_seeds(folder / "b", "cfcql", 50)
+    return report([folder], folder / "report.html").read_text()
+
+
+def test_the_sections_answer_in_the_order_in_which_a_reader_asks(two):
+    titles = re.findall(r"<h2>(.*?)</h2>", two)
+    assert titles == ["What was learnt, from what", "How good is it?", "Is that real?",
+                      "How training went", "What the algorithm did", "What the team does",
+                      "How to repeat it"]  # fmt: skip
+
+
+def test_the_page_needs_nothing_but_itself(two):
+    assert not re.findall(r"https?://", two)
+    assert not re.findall(r"<(?:script|img|link)[^>]+(?:src|href)=\"(?!data:)", two)
+    assert "default-src 'none'" in two.replace("&#39;", "'")
+
+
+def test_a_clear_difference_is_called_one_and_the_dots_are_the_seeds(two):
+    assert "spacql scores highest on spread-random" in two
+    assert "No other interval overlaps" in two
+    assert '<td>ahead</td>' in two  # fmt: skip
+    assert two.count('class="seed"') == 2 * 3 + 3 + 1  # two teams, their difference, the legend
+
+
+def test_one_seed_has_an_interval_over_episodes(tmp_path):
+    write_run(tmp_path / "a", score=60.0)
+    text = report([tmp_path], tmp_path / "r.html").read_text()
+    assert "scores 60.0 [56.0, 64.0] (1 seed; 95 % interval over episodes)" in text
+    assert "One seed says little about the next" in text
+
+
+def test_hostile_names_are_text(tmp_path):
+    write_run(tmp_path / "a", algorithm=HOSTILE, dataset=HOSTILE, task=HOSTILE, policy=False)
+    text = report([tmp_path], tmp_path / "r.html", title=HOSTILE).read_text()
+    assert "<img" not in text
+    assert text.count("<script>") == 1  # our own
+    assert "&lt;script&gt;alert" in text
+
+
+def test_runs_without_scores_say_why_and_still_show_their_training(tmp_path):
+    write_run(tmp_path / "a", dataset="my-log", task="my-log", score=None)
+    text = report([tmp_path], tmp_path / "r.html").read_text()
+    assert "No scores on my-log. Not evaluated: no such world." in text
+    assert "td error" in text
+
+
+def test_our_results_fit_into_five_megabytes_with_all_algorithms(tmp_path):
+    path = report([ROOT / "results"], tmp_path / "results.html")
+    assert path.stat().st_size < 5_000_000
+    text = path.read_text()
+    assert "spread-medium-replay" in text
+    assert "further configurations" in text
+
+
+def test_the_command_in_the_page_trains_with_the_same_configuration(tmp_path):
+    three_seeds(tmp_path / "a", "spacql", 60, rounds=70, settings={"alpha": 0.25})
+    ((team,), _) = teams(gather([tmp_path]))
+    words = shlex.split(command(team))
+    assert words[:2] == ["spacql", "train"]
+    options, config = parse("train", words[2], words[3:], Options)
+    assert options.seeds == (0, 1, 2)
+    assert (config.alpha, config.rounds) == (0.25, 70)
+
+
+def test_a_page_is_a_list_of_sections_from_anywhere(tmp_path):
+    from spacql.report.markup import tag
+
+    path = write(tmp_path / "fit.html", "A fit", [Section("one", "One", tag("p", "a < b"))])
+    assert '<section id="one"><h2>One</h2><p>a &lt; b</p></section>' in path.read_text()
+
+
+def test_only_html_is_written(tmp_path):
+    write_run(tmp_path / "a")
+    with pytest.raises(InputError, match="HTML file"):
+        report([tmp_path], tmp_path / "report.pdf")
+    assert not (tmp_path / "report.pdf").exists()
