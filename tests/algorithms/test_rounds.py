@@ -33,6 +33,7 @@ METRICS = {
     "td3bc": {"td_error", "q_data", "q_policy", "clone_error", "actor_gradient"},
     "dof": {"td_error", "q_data", "q_policy", "denoising_error", "actor_gradient"},
     "bc": {"clone_error", "actor_gradient"},
+    "aspac": CONSERVATIVE | {"anchor_distance", "behaviour_loss"},
 }
 # name of the record: algorithm, and what differs from SMALL
 CASES = {
@@ -50,6 +51,7 @@ CASES = {
     "dof": ("dof", {"diffusion_steps": 3}),
     "dof-cloning": ("dof", {"diffusion_steps": 3, "detach_q": True, "weighted_noise": True}),
     "plcql": ("plcql", {"critics": 3, "bandit_steps": 2}),
+    "aspac": ("aspac", {"penalty_every": 2}),
 }
 
 

@@ -345,7 +345,7 @@ def episodes(rng: np.random.Generator, folder: Path) -> None:
         elif kind == 2 and rng.random() < 0.2:
             brought = _wrong(rng, None)
         elif isinstance(brought, list):
-            episode = pick(rng, brought)
+            episode = brought[int(rng.integers(len(brought)))]
             if isinstance(episode, dict) and episode:
                 name = pick(rng, [*episode, "team_reward", "x"])
                 episode[name] = _wrong(rng, episode.get(name))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spacql.experiments.plans import configured
+from spacql.algorithms.settings import configure
 from spacql.policies.policy import uniform
 from spacql.worlds import make
 
@@ -30,8 +30,8 @@ def write_run(
     folder = folder / f"seed-{seed}"
     folder.mkdir(parents=True)
     known = algorithm in ("spacql", "cfcql", "icql-qs", "bc")
-    config = asdict(configured(algorithm, dataset, {"rounds": rounds})) if known else {"rounds": 40}
-    world = make("spread")
+    config = asdict(configure(algorithm, dataset, {"rounds": rounds})) if known else {"rounds": 40}
+    world = make(task if task in ("tag", "world") else "spread")
     spec = world.spec.to_json() | {"task": task}
     run = {
         "format": 1,
@@ -47,8 +47,10 @@ def write_run(
     (folder / "run.json").write_text(json.dumps(run))
     reached = rounds if finished else rounds // 2
     with open(folder / "metrics.jsonl", "w") as file:
-        for k in range(10, reached + 1, 10):
-            row = {"round": k, "score": k + seed if score is not None else None, "td_error": 1 / k}
+        for k in range(1, reached + 1):
+            row = {"round": k, "td_error": 1 / k}
+            if score is not None and k % 10 == 0:
+                row["score"] = k + seed
             if algorithm == "spacql":
                 row |= {"w": [0.4 + k / 1000, 0.35, 0.25 - k / 1000], "k_eff": 1.8 - k / 1000}
             file.write(json.dumps(row) + "\n")

@@ -35,6 +35,7 @@ MODULES = {
     "td3bc": "spacql.algorithms.td3bc",
     "dof": "spacql.algorithms.dof",
     "bc": "spacql.algorithms.bc",
+    "aspac": "spacql.algorithms.aspac",
 }
 
 

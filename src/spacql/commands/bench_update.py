@@ -21,8 +21,10 @@ def bench_update(repeats: int = 5, json: bool = False) -> None:
     import sys
     from json import dumps, loads
 
+    from spacql import arguments
     from spacql.threads import one_thread
 
+    arguments.whole("--repeats", repeats)
     # A fresh process, bound to one core before JAX starts its threads.
     core = str(min(os.sched_getaffinity(0)))
     command = [sys.executable, "-m", "spacql.commands.bench_update", str(repeats), core]

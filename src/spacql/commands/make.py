@@ -35,10 +35,14 @@ def data_make(
         prey: In tag and world, another prey than the one that ships: its policy file.
         behaviours: Folder of other behaviours: what `spacql data behaviours` left in --out.
     """
+    from spacql import arguments
     from spacql.data import cache, collect, load_dataset
     from spacql.errors import InputError
 
     collect.parse(name)
+    arguments.whole("--workers", workers)
+    arguments.whole("--transitions", transitions)
+    arguments.place(out)
     special = [
         option
         for option, value in (

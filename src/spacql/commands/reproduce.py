@@ -61,10 +61,22 @@ def reproduce(
         quiet: No progress; failures are still told.
         json: Print the numbers as JSON.
     """
+    from spacql import arguments
+    from spacql.errors import InputError
     from spacql.experiments.executors import Local
     from spacql.experiments.paper import make_plan
     from spacql.experiments.store import Store
 
+    arguments.seeds(seeds)
+    arguments.whole("--rounds", rounds)
+    arguments.whole("--workers", workers, 0)
+    arguments.place(runs)
+    if (stored or name == "claims") and not dry_run and not len(Store(results)):
+        raise InputError(
+            f"There are no stored runs in {Store(results).results}. Those of this version are in "
+            "the folder `results` of its source repository, not in the installed package: name "
+            "it with --results, or leave out --stored to train what is missing."
+        )
     if name == "claims":
         return print_claims(Store(results), json)
     plan, store = make_plan(name, only=only, seeds=seeds, rounds=rounds), Store(results)

@@ -91,12 +91,11 @@ def parse(
 
 def data_name(data: str) -> str:
     """The name that a dataset folder says it has, or the name itself."""
-    from spacql.files import read_json
+    from spacql.data import load_dataset
 
-    described = Path(data) / "dataset.json"
-    if not data or not described.is_file():
+    if not data or not (Path(data) / "dataset.json").is_file():
         return data
-    return str(read_json(described).get("info", {}).get("name", ""))
+    return str(load_dataset(data).info.get("name", ""))
 
 
 def data_place(data: str) -> str:
@@ -104,8 +103,24 @@ def data_place(data: str) -> str:
     return str(Path(data).resolve()) if Path(data).is_dir() else data
 
 
+def check_options(options: Any, out: Path) -> None:
+    """Refuse what cannot work before data is made or a folder begun."""
+    from spacql import arguments
+    from spacql.errors import InputError
+    from spacql.training.metrics import LOGGERS
+
+    arguments.seeds(options.seeds)
+    arguments.whole("--workers", options.workers, 0)
+    arguments.whole("--episodes", getattr(options, "episodes", None))
+    arguments.place(out)
+    for logger in getattr(options, "loggers", ()):
+        if logger not in LOGGERS:
+            raise InputError(f"There is no logger {logger!r}. Loggers: {', '.join(LOGGERS)}.")
+
+
 def train_seeds(algorithm: str, config: "Training", options: Options) -> list[dict[str, Any]]:
     """Train all seeds; one dictionary each: seed, folder, score, return, seconds, note, error."""
+    from spacql.algorithms.settings import check_fits
     from spacql.data.cache import resolve
     from spacql.errors import InputError
     from spacql.experiments.executors import Local, PlannedRun
@@ -114,10 +129,10 @@ def train_seeds(algorithm: str, config: "Training", options: Options) -> list[di
 
     name = data_name(options.data) or Path(options.data).name
     out = options.out or default_folder(algorithm, name)
-    if not options.seeds or len(set(options.seeds)) < len(options.seeds):
-        raise InputError("Seeds must be different, and at least one.")
+    check_options(options, out)
     for seed in options.seeds:
-        resolve(options.data, seed)  # made now, where its progress is seen
+        # Made now, where its progress is seen.
+        check_fits(config, resolve(options.data, seed).spec)
         if (out / f"seed-{seed}" / "run.json").exists() and not options.resume:
             raise InputError(
                 f"{out / f'seed-{seed}'} holds a run already. Continue it with --resume, or choose "

@@ -55,7 +55,8 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
 
     import numpy as np
 
-    from spacql.commands.train import data_name, data_place
+    from spacql.algorithms.settings import check_fits
+    from spacql.commands.train import check_options, data_name, data_place
     from spacql.data.cache import resolve
     from spacql.errors import InputError
     from spacql.experiments.executors import Local, PlannedRun
@@ -67,11 +68,15 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
         raise InputError(f"{algorithm} has no alpha to tune.")
     if not 0 < options.share <= 1 or not options.alphas:
         raise InputError("share must be above 0 and at most 1, and alphas not empty.")
+    if not all(0 <= alpha < np.inf for alpha in options.alphas):
+        raise InputError("Every alpha must be a finite number, 0 or above.")
     name = data_name(options.data) or Path(options.data).name
     out = options.out or default_folder(algorithm, name, "tune-")
+    check_options(options, out)
     rounds = max(10, round(config.rounds * options.share / 10) * 10)
     for seed in options.seeds:
-        resolve(options.data, seed)  # made now, where its progress is seen
+        # Made now, where its progress is seen.
+        check_fits(config, resolve(options.data, seed).spec)
     trials: dict[PlannedRun, float] = {}
     for alpha in options.alphas:
         values: dict[str, Any] = {"alpha": alpha, "rounds": rounds}

@@ -17,6 +17,7 @@ from pathlib import Path
 from spacql.errors import Diverged, SpacqlError
 from spacql.experiments.executors import Event, PlannedRun
 from spacql.experiments.store import summary
+from spacql.interrupts import ended_cleanly
 
 
 def work(run: PlannedRun, folder: Path, report: Callable[[Event], None]) -> None:
@@ -62,7 +63,8 @@ def main(folder: str, text: str) -> None:
     jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
     run = PlannedRun.from_json(json.loads(text))
-    work(run, Path(folder), lambda event: print(json.dumps(asdict(event)), flush=True))
+    with ended_cleanly(signals=(signal.SIGTERM,)):
+        work(run, Path(folder), lambda event: print(json.dumps(asdict(event)), flush=True))
 
 
 def end_with_parent() -> None:

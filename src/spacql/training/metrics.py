@@ -39,8 +39,7 @@ class MetricsFile:
             self._file.close()
 
 
-class _Row(msgspec.Struct):
-    round: int
+Row = dict[str, int | float | list[float] | None]
 
 
 def _whole_rows(path: Path | str) -> list[tuple[bytes, dict[str, Any]]]:
@@ -52,11 +51,10 @@ def _whole_rows(path: Path | str) -> list[tuple[bytes, dict[str, Any]]]:
     with decoding(path), open(path, "rb") as file:
         for line in file:
             try:
-                row = msgspec.json.decode(line)
-                number = msgspec.convert(row, _Row).round
+                row = msgspec.json.decode(line, type=Row)
             except (msgspec.MsgspecError, RecursionError):
                 break
-            if not line.endswith(b"\n") or number != len(rows) + 1:
+            if not line.endswith(b"\n") or row.get("round") != len(rows) + 1:
                 break
             rows.append((line, row))
     return rows
