@@ -42,6 +42,9 @@ def write_run(
         "dataset": {"name": dataset, "seed": seed, "identity": f"{seed:064x}",
                     "transitions": 1000, "reference": REFERENCE},
         "spec": spec,
+        "evaluation": {"every": 10, "episodes": 5, "final_episodes": 500},
+        "checkpoint_every": 10,
+        "loggers": [],
         "versions": {"python": "3.11.7", "spacql": "0.1.0"},
     }  # fmt: skip
     (folder / "run.json").write_text(json.dumps(run))
