@@ -30,7 +30,7 @@ def put(folder: Path, algorithm: str, data: str, scores: dict[float, float], **c
         "seeds": [100, 101],
         "config": config,
         "alphas": [
-            {"alpha": a, "mean": mean, "scores": [] if mean is None else [mean]}
+            {"alpha": a, "mean": mean, "scores": [mean] if mean else []}
             for a, mean in scores.items()
         ],
     }
