@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
+from spacql.commands.where import HERE, Where
+
 if TYPE_CHECKING:
     from spacql.experiments.executors import Executor, PlannedRun
     from spacql.experiments.plans import Plan
@@ -30,6 +32,7 @@ def reproduce(
     out: Path | None = None,
     quiet: bool = False,
     json: bool = False,
+    where: tyro.conf.OmitArgPrefixes[Where] = HERE,
 ) -> int:
     """Reproduce a table or figure of the paper: run what is missing, then print or draw it.
 
@@ -59,15 +62,15 @@ def reproduce(
             written here under its own name, unless its numbers are asked for.
         quiet: No progress; failures are still told.
         json: Print the numbers as JSON.
+        where: On this machine, or on a Ray cluster.
     """
-    from spacql.experiments.executors import Local
     from spacql.experiments.paper import make_plan
     from spacql.experiments.store import Store
 
     if name == "claims":
         return print_claims(Store(results), json)
     plan, store = make_plan(name, only=only, seeds=seeds, rounds=rounds), Store(results)
-    executor = Local(runs, workers)
+    executor = where.make(runs, workers)
     if dry_run:
         show_plan(plan, store, executor.workers, json)
         return 0

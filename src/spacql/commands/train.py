@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spacql.commands.where import HERE, Where
+
 if TYPE_CHECKING:
     from spacql.algorithms.config import Training
     from spacql.experiments.running import Outcome
@@ -34,6 +36,7 @@ class Options:
     loggers: tuple[str, ...] = ()  # tensorboard, wandb
     quiet: bool = False  # no progress; failures are still told
     json: bool = False  # print the result as JSON
+    where: Where = HERE
 
 
 def main(args: list[str]) -> int:
@@ -106,9 +109,8 @@ def data_place(data: str) -> str:
 
 def train_seeds(algorithm: str, config: "Training", options: Options) -> list[dict[str, Any]]:
     """Train all seeds; one dictionary each: seed, folder, score, return, seconds, note, error."""
-    from spacql.data.cache import resolve
     from spacql.errors import InputError
-    from spacql.experiments.executors import Local, PlannedRun
+    from spacql.experiments.executors import PlannedRun
     from spacql.experiments.running import execute
     from spacql.runs import default_folder
 
@@ -116,8 +118,9 @@ def train_seeds(algorithm: str, config: "Training", options: Options) -> list[di
     out = options.out or default_folder(algorithm, name)
     if not options.seeds or len(set(options.seeds)) < len(options.seeds):
         raise InputError("Seeds must be different, and at least one.")
+    executor = options.where.make(out, options.workers)
     for seed in options.seeds:
-        resolve(options.data, seed)  # made now, where its progress is seen
+        options.where.prepare(options.data, seed)
         if (out / f"seed-{seed}" / "run.json").exists() and not options.resume:
             raise InputError(
                 f"{out / f'seed-{seed}'} holds a run already. Continue it with --resume, or choose "
@@ -130,7 +133,7 @@ def train_seeds(algorithm: str, config: "Training", options: Options) -> list[di
     ]  # fmt: skip
     outcomes = execute(
         runs,
-        Local(out, options.workers),
+        executor,
         label=lambda run: f"seed {run.seed}",
         title=f"{algorithm} on {name}",
         again="--resume",

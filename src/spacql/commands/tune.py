@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spacql.commands.where import HERE, Where
+
 if TYPE_CHECKING:
     from spacql.algorithms.config import Training
 
@@ -31,6 +33,7 @@ class Options:
     plot: Path | None = None  # PNG of score against alpha; <out>/alpha.png if not given
     quiet: bool = False  # no progress; failures are still told
     json: bool = False  # print the result as JSON
+    where: Where = HERE
 
 
 def main(args: list[str]) -> int:
@@ -56,9 +59,8 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     import numpy as np
 
     from spacql.commands.train import data_name, data_place
-    from spacql.data.cache import resolve
     from spacql.errors import InputError
-    from spacql.experiments.executors import Local, PlannedRun
+    from spacql.experiments.executors import PlannedRun
     from spacql.experiments.running import execute
     from spacql.files import write_json
     from spacql.runs import default_folder
@@ -70,8 +72,9 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     name = data_name(options.data) or Path(options.data).name
     out = options.out or default_folder(algorithm, name, "tune-")
     rounds = max(10, round(config.rounds * options.share / 10) * 10)
+    executor = options.where.make(out, options.workers)
     for seed in options.seeds:
-        resolve(options.data, seed)  # made now, where its progress is seen
+        options.where.prepare(options.data, seed)
     trials: dict[PlannedRun, float] = {}
     for alpha in options.alphas:
         values: dict[str, Any] = {"alpha": alpha, "rounds": rounds}
@@ -81,7 +84,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
             trials[PlannedRun(algorithm, data_place(options.data), seed, trial, place)] = alpha
     outcomes = execute(
         list(trials),
-        Local(out, options.workers),
+        executor,
         label=lambda run: f"alpha {trials[run]:g}, seed {run.seed}",
         title=f"{algorithm} on {name}",
         quiet=options.quiet,
