@@ -280,6 +280,10 @@ def test_a_sweep_is_complete_and_the_same_when_a_node_dies(kept, nodes, data, tm
     assert len(again) == 1, "one task was begun again"
     if kept:
         assert len({path.parent for path in states}) == 2
+        seen = rounds[again[0]]
+        begun_again = next(k for k in range(1, len(seen)) if seen[k] < seen[k - 1])
+        resumed = next(round_ for round_ in seen[begun_again:] if round_)
+        assert resumed > 800, "it went on from the checkpoint before round 1000"
         assert not list(storage.glob("*/*.run")), "nothing is left of runs that have ended"
     Local(tmp_path / "local").execute(runs, lambda run, event: None)
     same_bits(runs, tmp_path / "ray", tmp_path / "local")

@@ -127,7 +127,7 @@ def show_plan(plan: "Plan", store: "Store", workers: int, json: bool) -> None:
 
     missing, everything, finished = plan.missing(store), plan.runs(), list(store)
     expected = {run.key: seconds(run, finished) for run in missing}
-    total = sum(expected.values())
+    total, longest = sum(expected.values()), max(expected.values(), default=0.0)
     cells = []
     for block in plan.blocks:
         table = Table(block.title, box=None, padding=(0, 1), header_style="underline")
@@ -148,12 +148,13 @@ def show_plan(plan: "Plan", store: "Store", workers: int, json: bool) -> None:
             Console().print(table)
     if json:
         found = {"name": plan.name, "runs": len(everything), "missing": len(missing)}
-        print(dumps(found | {"seconds_of_a_core": total, "cells": cells}, indent=1))
+        times = {"seconds_of_a_core": total, "longest_run_seconds": longest}
+        print(dumps(found | times | {"cells": cells}, indent=1))
         return
     print(
         f"{plan.name}: {len(everything)} runs, {len(everything) - len(missing)} finished, "
         f"{len(missing)} missing; about {duration(total)} on one core, "
-        f"{duration(total / workers)} with {workers} workers."
+        f"{duration(max(total / workers, longest))} with {workers} workers."
     )
 
 

@@ -5,6 +5,7 @@ files of a run come back when it has ended and land where local processes would 
 """
 
 import json
+import logging
 import os
 import sys
 from collections import deque
@@ -41,7 +42,7 @@ class Ray:
         except ImportError as error:
             raise MissingExtra("The Ray executor", "ray") from error
         self.folder, self._limit = folder, workers
-        self.address = address or os.environ.get("RAY_ADDRESS") or ""
+        self.address = address or os.environ.get("RAY_ADDRESS") or "local"
         if self.address.startswith("ray://"):
             raise InputError(
                 f"{self.address} is the address of a Ray client. Start the command on a node of "
@@ -61,9 +62,9 @@ class Ray:
     @property
     def workers(self) -> int:
         """How many runs at a time, with the nodes that are there now."""
-        if not self.address:
+        if self.address == "local":
             return self._limit or len(cores())
-        with self._connected() as ray:
+        with self.connected() as ray:
             count = int(ray.cluster_resources().get("CPU", 0))
         return max(1, min(count, self._limit or count))
 
@@ -77,7 +78,7 @@ class Ray:
                 left.append(run)
         if not left:
             return
-        with self._connected() as ray:
+        with self.connected() as ray:
             if not ray.cluster_resources().get("CPU"):
                 print("spacql: the cluster has no cores yet; waiting.", file=sys.stderr)
             jobs = _Jobs(ray, self)
@@ -95,28 +96,24 @@ class Ray:
                 jobs.cancel()
 
     @contextmanager
-    def _connected(self) -> Iterator[Any]:
+    def connected(self) -> Iterator[Any]:
         """Ray, connected to the cluster; as it was before when the block ends."""
         import ray
 
         if ray.is_initialized():
             yield ray
             return
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-        if self.address:
-            options["address"] = self.address
-        else:
+        options: dict[str, Any] = {}
+        if self.address == "local":
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            count = self._limit or len(cores())
-            options |= {"address": "local", "num_cpus": count, "include_dashboard": False}
+            options = {"num_cpus": self._limit or len(cores()), "include_dashboard": False}
         try:
-            ray.init(**options)
+            ray.init(self.address, log_to_driver=False, logging_level=logging.ERROR, **options)
         except Exception as error:  # of many kinds: no cluster, another version, a port in use
-            where = f"at {self.address}" if self.address else "on this machine"
             reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
             raise InputError(
-                f"There is no way to a Ray cluster {where}: {reason}. Start this command on one of "
-                "its nodes; `ray status` shows them."
+                f"There is no way to the Ray cluster {self.address!r}: {reason}. Start this "
+                "command on one of its nodes; `ray status` shows them."
             ) from error
         try:
             yield ray
