@@ -42,6 +42,7 @@ COMMANDS = {
     "theory": "spacql.commands.theory:theory",
     "bench worlds": "spacql.commands.bench:bench_worlds",
     "bench data": "spacql.commands.bench_data:bench_data",
+    "bench executors": "spacql.commands.bench_executors:bench_executors",
     "bench update": "spacql.commands.bench_update:bench_update",
     "bench act": "spacql.commands.bench_act:bench_act",
 }
