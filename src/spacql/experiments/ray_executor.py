@@ -26,6 +26,7 @@ from spacql.runs import finished, locked
 from spacql.threads import cores, one_thread
 
 RETRIES = 3  # of a task whose node or process died; an error of its own is an answer
+CALLS = 10  # runs of a process; a fresh one then forgets what JAX has kept in memory
 SECONDS = 0.5  # between two looks into the mailbox
 
 
@@ -136,6 +137,7 @@ class _Jobs:
         self._task = ray.remote(
             num_cpus=1,
             max_retries=RETRIES,
+            max_calls=CALLS,
             scheduling_strategy="SPREAD",
             runtime_env={"env_vars": one_thread(flags)},
         )(run_task)
