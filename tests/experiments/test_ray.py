@@ -137,6 +137,8 @@ def test_the_options_choose_the_executor_and_mistakes_are_answered(tmp_path, mon
         Where("ray", "ray://1.2.3.4:5").make(tmp_path)
     with pytest.raises(InputError, match="Did you mean 'spread-random'"):
         Where("ray").prepare("spread-randm", 0)
+    with pytest.raises(InputError, match=r"no way to the Ray cluster '127.0.0.1:1': .*refused"):
+        _ = Where("ray", "127.0.0.1:1").make(tmp_path).workers
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"pip install 'spacql\[ray\]'"):
         Where("ray").make(tmp_path)

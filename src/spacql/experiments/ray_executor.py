@@ -7,6 +7,7 @@ files of a run come back when it has ended and land where local processes would 
 import json
 import logging
 import os
+import socket
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from spacql.runs import finished, locked
 from spacql.threads import cores, one_thread
 
 RETRIES = 3  # of a task whose node or process died; an error of its own is an answer
+CALLS = 10  # runs of a process; a fresh one then forgets what JAX has kept in memory
 SECONDS = 0.5  # between two looks into the mailbox
 
 
@@ -108,6 +110,7 @@ class Ray:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             options = {"num_cpus": self._limit or len(cores()), "include_dashboard": False}
         try:
+            _knock(self.address)
             ray.init(self.address, log_to_driver=False, logging_level=logging.ERROR, **options)
         except Exception as error:  # of many kinds: no cluster, another version, a port in use
             reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
@@ -134,6 +137,7 @@ class _Jobs:
         self._task = ray.remote(
             num_cpus=1,
             max_retries=RETRIES,
+            max_calls=CALLS,
             scheduling_strategy="SPREAD",
             runtime_env={"env_vars": one_thread(flags)},
         )(run_task)
@@ -204,6 +208,13 @@ class _Jobs:
                 name = sha256(files["dataset.json"]).hexdigest()[:32]
                 self._sent[dataset] = name, [self._ray.put(files)]
         return self._sent[dataset]
+
+
+def _knock(address: str) -> None:
+    """Raise at once where nobody answers; Ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=5).close()
 
 
 def _kept(run: PlannedRun, data: str) -> str:
