@@ -29,7 +29,10 @@ def put(folder: Path, algorithm: str, data: str, scores: dict[float, float], **c
         "rounds": config["rounds"],
         "seeds": [100, 101],
         "config": config,
-        "alphas": [{"alpha": a, "mean": mean, "scores": [mean]} for a, mean in scores.items()],
+        "alphas": [
+            {"alpha": a, "mean": mean, "scores": [mean] if mean else []}
+            for a, mean in scores.items()
+        ],
     }
     write_json(folder / "tuning" / f"{data}-{algorithm}.json", sweep | changed)
 
@@ -66,7 +69,7 @@ def test_the_terminal_shows_the_same_and_words_narrow_it(folder, capsys) -> None
 
 def test_a_file_that_is_no_sweep_is_named(folder) -> None:
     write_json(folder / "tuning" / "a.json", {"algorithm": "cfcql", "data": "a", "config": {}})
-    with pytest.raises(InputError, match=r"a\.json is no sweep: 'penalty'"):
+    with pytest.raises(InputError, match=r"a\.json: Object missing required field `rounds`"):
         sweeps.stored(Store(folder))
 
 

@@ -14,6 +14,7 @@ from spacql.files import decoding
 from spacql.policies.actors import MLP
 
 Arrays = tuple[np.ndarray, ...]
+OVERFLOW = "The policy's numbers overflow at this observation: its actions are not finite."
 
 
 class Act(Protocol):
@@ -32,12 +33,10 @@ class Acting:
 
     def __init__(
         self,
-        name: str,
         agents: Sequence[str],
         actors: Sequence[Any],
         compiled: Callable[[Arrays, Any], Arrays],
     ):
-        self.name = name
         self.agents = tuple(agents)
         self.sizes = tuple(int(actor.observation_size) for actor in actors)
         self.team = numpy_team(actors)
@@ -57,19 +56,17 @@ class Acting:
         x = self.joined(arrays)
         team = self.team
         if team is None:
-            return self.finite(self.compiled(tuple(arrays), key))
-        y, one = team(x), arrays[0].ndim == 1
+            actions = self.compiled(tuple(arrays), key)
+            if not all(np.isfinite(action).all() for action in actions):
+                raise InputError(OVERFLOW)
+            return actions
+        with np.errstate(over="ignore", invalid="ignore"):
+            y, one = team(x), arrays[0].ndim == 1
         if not np.isfinite(y).all():
-            self.finite((y,))
+            raise InputError(OVERFLOW)
         return tuple(
             [y[i, 0, :size] if one else y[i, :, :size] for i, size in enumerate(team.sizes)]
         )
-
-    def finite(self, actions: Arrays) -> Arrays:
-        if not all(np.isfinite(action).all() for action in actions):
-            raise InputError(f"The numbers of the policy {self.name!r} overflow here: its actions "
-                             "are not finite.")  # fmt: skip
-        return actions
 
     def checked(self, observations: Sequence[Any]) -> list[np.ndarray]:
         """float32 arrays of one batch, or an error that says whose is wrong."""
@@ -78,13 +75,8 @@ class Acting:
                 f"Got {len(observations)} observations; this policy acts for "
                 f"{len(self.sizes)} agents ({', '.join(self.agents)})."
             )
-        try:
+        with decoding("An observation"):
             arrays = [np.asarray(observation, np.float32) for observation in observations]
-        except (ValueError, TypeError, OverflowError):
-            arrays = []
-            for agent, observation in zip(self.agents, observations, strict=True):
-                with decoding(f"The observation of {agent}"):
-                    arrays.append(np.asarray(observation, np.float32))
         batch = arrays[0].shape[:-1]
         for agent, size, array in zip(self.agents, self.sizes, arrays, strict=True):
             shape = array.shape

@@ -49,7 +49,7 @@ class Policy(eqx.Module):
         policies that act at random: give another for every call.
         """
         # A plain object's method: binding one of a module's own takes longer than acting does.
-        return Acting(self.name, self.agents, self.actors, partial(_call, self)).act
+        return Acting(self.agents, self.actors, partial(_call, self)).act
 
     def save(self, path: Path | str) -> None:
         """Write `path` (weights, safetensors) and the same name with .json (everything else)."""
