@@ -144,7 +144,7 @@ def data_inspect(
     arguments.whole("--seed", seed, 0)
     if figure is not None and figure.suffix != ".png":
         raise InputError(f"--figure writes a PNG file: {figure} should end in .png.")
-    inspection = inspect(resolve(data), seed=seed)
+    inspection = inspect(resolve(data), seed=seed, place=data)
     if figure is not None:
         draw(inspection, figure)
     if json:
@@ -230,6 +230,8 @@ def _print_inspection(inspection: "Inspection") -> None:
         )
     console.print(agents)
     console.print(inspection.meaning, highlight=False)
+    for text in (*inspection.notices, inspection.advice):
+        console.print(text, highlight=False, markup=False)
 
 
 def _bars(counts: list[float]) -> str:
