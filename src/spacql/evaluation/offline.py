@@ -28,6 +28,7 @@ from spacql.policies import Policy
 Estimator = Literal["model", "fqe", "plain-fqe"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 DEFAULT: Estimator = "model"
+NORMAL = 1.645  # deviations that a 90 % interval reaches to either side
 MOST_STEPS = 20_000_000  # imagined, of all members and episodes together: bounds the time
 
 
@@ -157,7 +158,7 @@ class Evaluator:
         start = model.joined(self.dataset, self.start)
         imagined = model.imagine(self.model, policy, start, self.horizon, self.discount, self.seed)
         # What the model gets wrong where the log acts is the least that it gets wrong elsewhere.
-        error = self.trust.error
+        error = NORMAL * self.trust.error
         whole, part = (interval(x, self.seed) for x in imagined)
         steps = self.length
         worth = (1 - self.discount**steps) / (1 - self.discount) / steps  # of a step, discounted

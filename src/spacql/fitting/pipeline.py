@@ -18,7 +18,7 @@ from spacql.data import Dataset, load_dataset, save_dataset
 from spacql.errors import InputError, TrainingError
 from spacql.evaluation import heldout
 from spacql.evaluation.model import Config as ModelConfig
-from spacql.evaluation.offline import DEFAULT, Evaluator
+from spacql.evaluation.offline import DEFAULT, ESTIMATORS, Evaluator
 from spacql.experiments.executors import Local, PlannedRun
 from spacql.experiments.running import execute
 from spacql.files import read_json, write_json
@@ -110,6 +110,10 @@ def make_plan(
     workers: int,
 ) -> Plan:  # fmt: skip
     heldout.split(dataset, share, seed)  # refuses a log that is too short
+    if estimator not in ESTIMATORS:
+        raise InputError(
+            f"There is no estimator {estimator!r}. Estimators: {', '.join(ESTIMATORS)}."
+        )
     if budget is not None and budget <= 0:
         raise InputError(f"A budget is a number of minutes above 0, not {budget:g}.")
     model = ModelConfig(steps=model_steps(dataset, ModelConfig().batch_size, level))
