@@ -43,6 +43,7 @@ COMMANDS = {
     "bench worlds": "spacql.commands.bench:bench_worlds",
     "bench data": "spacql.commands.bench_data:bench_data",
     "bench update": "spacql.commands.bench_update:bench_update",
+    "bench act": "spacql.commands.bench_act:bench_act",
 }
 EPILOGUE = """
 Every command explains itself with --help. For example:

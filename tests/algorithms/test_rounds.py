@@ -1,10 +1,11 @@
 """Short trainings of every algorithm: what moves, what is reported, and the recorded policies.
 
-`python tests/algorithms/test_rounds.py` records them anew: only where numbers must change, and
-the commit that does it says why.
+`python tests/algorithms/test_rounds.py CASE ...` records cases anew: only where numbers must
+change, and the commit that does it says why.
 """
 
 import platform
+import sys
 from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
@@ -29,7 +30,9 @@ METRICS = {
     "omar": {"td_error", "penalty", "q_data", "q_policy", "search_distance", "actor_gradient"},
     "iql": {"td_error", "q_data", "advantage", "weight", "clone_error", "actor_gradient"},
     "td3bc": {"td_error", "q_data", "q_policy", "clone_error", "actor_gradient"},
+    "dof": {"td_error", "q_data", "q_policy", "denoising_error", "actor_gradient"},
     "bc": {"clone_error", "actor_gradient"},
+    "aspac": CONSERVATIVE | {"anchor_distance", "behaviour_loss"},
 }
 # name of the record: algorithm, and what differs from SMALL
 CASES = {
@@ -44,6 +47,10 @@ CASES = {
     "iql": ("iql", {}),
     "td3bc": ("td3bc", {}),
     "bc": ("bc", {}),
+    "dof": ("dof", {"diffusion_steps": 3}),
+    "dof-cloning": ("dof", {"diffusion_steps": 3, "detach_q": True, "weighted_noise": True}),
+    "plcql": ("plcql", {"critics": 3, "bandit_steps": 2}),
+    "aspac": ("aspac", {"penalty_every": 2}),
 }
 
 
@@ -105,7 +112,7 @@ def networks(state):
         for part in ("critics", "actors"):
             for which in ("online", "target"):
                 found[k, part, which] = getattr(getattr(team, part, None), which, None)
-    return found | {(0, "value", ""): getattr(state, "value", None)}
+    return found | {(0, name, ""): getattr(state, name, None) for name in ("value", "bandit")}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -127,5 +134,10 @@ def test_a_round_moves_every_network_and_reports(name) -> None:
 
 if __name__ == "__main__":
     jax.config.update("jax_disable_most_optimizations", True)  # as in these tests
-    found = {f"{case}-{k}": x for case in CASES for k, x in enumerate(played(case).arrays())}
-    np.savez_compressed(RECORDED, processor=processor(), **found)
+    recorded = dict(np.load(RECORDED))
+    if str(recorded["processor"]) != processor() and set(sys.argv[1:]) != set(CASES):
+        sys.exit("The others were recorded on another processor: record all cases.")
+    recorded["processor"] = np.array(processor())
+    for case in sys.argv[1:]:
+        recorded |= {f"{case}-{k}": x for k, x in enumerate(played(case).arrays())}
+    np.savez_compressed(RECORDED, **recorded)

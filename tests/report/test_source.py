@@ -63,15 +63,15 @@ def test_what_is_no_run_is_refused_with_a_sentence(tmp_path):
         gather([tmp_path])
     folder = write_run(tmp_path / "a")
     (folder / "run.json").write_text(json.dumps({"algorithm": "x"}))
-    with pytest.raises(InputError, match=r"run\.json has format None"):
+    with pytest.raises(InputError, match=r"run\.json: Object missing required field"):
         gather([tmp_path])
 
 
-def test_metrics_are_read_as_far_as_they_are_whole(tmp_path):
+def test_a_damaged_line_of_metrics_ends_the_curve_there(tmp_path):
     folder = write_run(tmp_path / "a")
-    lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
-    (folder / "metrics.jsonl").write_text("".join([*lines[:2], "{not json\n", *lines[2:]]))
-    [run] = gather([tmp_path])
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    (folder / "metrics.jsonl").write_text("\n".join([*lines[:25], "{not json", *lines[26:]]))
+    (run,) = gather([tmp_path])
     assert [point["round"] for point in run.curve] == [10, 20]
 
 
@@ -111,3 +111,22 @@ def test_only_seeds_that_saw_the_same_data_are_compared(tmp_path):
     statistics, pairs = compared(first, second)
     assert [seed for seed, _ in pairs] == [0, 2]
     assert statistics.mean == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("run.json", {"config": []}),
+        ("run.json", {"dataset": {"name": "x", "seed": "<b>"}}),
+        ("run.json", {"spec": {"agents": 3}}),
+        ("result.json", {"evaluation": "high"}),
+        ("result.json", {"evaluation": {"score": "high"}}),
+        ("result.json", {"rounds": "all"}),
+    ],
+)
+def test_a_field_of_another_type_is_refused_with_the_file_and_the_field(tmp_path, file, change):
+    folder = write_run(tmp_path / "a")
+    path = folder / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InputError, match=rf"{file}, field {next(iter(change))}"):
+        gather([tmp_path])

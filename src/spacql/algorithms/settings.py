@@ -27,7 +27,7 @@ Values = dict[str, Any]
 
 # Hyperparameters that stored runs have and algorithms no longer do, at the value of all those runs.
 REMOVED: Values = {"penalty_weights": "uniform", "tau": 1.0}
-MIXTURE = ("spacql", "icql-qs", "cfcql")
+MIXTURE = ("spacql", "plcql", "icql-qs", "cfcql")
 PENALISED = (*MIXTURE, "macql")
 
 # Shorter trainings with faster targets.
@@ -45,6 +45,8 @@ _LONG: Values = {"rounds": 7500, "updates": 1, "actor_learning_rate": 0.003,
 # The baselines have smaller batches and more updates. A delayed policy (td3bc) has more rounds of
 # fewer critic updates.
 _SMALL: Values = {"rounds": 1000, "batch_size": 256}
+# Published: 256 units, batches of 1024. Sampling costs ten times what another actor does.
+_SAMPLED: Values = {"rounds": 3000, "batch_size": 256, "hidden": (128, 128, 128)}
 
 # Tasks, algorithms, and what they have on data of any quality.
 BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
@@ -62,6 +64,7 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
     (("halfcheetah",), ("iql",), _CHEETAH | {"rounds": 4000, "learning_rate": 0.001}),
     (("halfcheetah",), ("td3bc",), _CHEETAH | {"rounds": 10_000, "learning_rate": 0.001}),
     (("halfcheetah",), ("bc",), _CHEETAH | {"rounds": 4000}),
+    (("spread", "tag", "world", "halfcheetah"), ("dof",), _SAMPLED),
 )  # fmt: skip
 
 # Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.

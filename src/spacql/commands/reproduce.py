@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from spacql.experiments.plans import Plan
     from spacql.experiments.store import Store
 
-Name = Literal["table1", "table2", "differences", "ablation", "algorithms", "settings", "figure1",
-               "figure2", "figure3", "scores", "gaps", "claims"]  # fmt: skip
-PICTURES = ("figure1", "figure2", "figure3", "scores", "gaps")
+Name = Literal["table1", "table2", "differences", "ablation", "aspac", "algorithms", "settings",
+               "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims"]  # fmt: skip
+PICTURES = ("figure1", "figure2", "figure3", "figure4", "scores", "gaps")
 
 
 def reproduce(
@@ -40,8 +40,9 @@ def reproduce(
     and CFCQL compared seed by seed. ablation: is it the replacement or the ensemble? algorithms:
     all of them on spread. settings: the same algorithm with other settings. figure1: how agents'
     actions hang together. figure2: spread of the ensemble during training. figure3: weights w_k.
-    scores: table2 as a picture. gaps: differences as a picture. claims: what the paper claims,
-    and whether it held (always from stored runs).
+    figure4: how many agents PLCQL's bandit replaces. scores: table2 as a picture. gaps:
+    differences as a picture. claims: what the paper claims, and whether it held (always from
+    stored runs).
 
     Example: spacql reproduce table1 --only spread-random --seeds 0 1
 

@@ -2,7 +2,7 @@
 
 An actor is an Equinox module. Its arrays go into one safetensors file, named by their paths in the
 policy's pytree ("0.weights.1"); everything else goes into JSON, with the name of the module's kind.
-Kinds are found by name and never imported from a file: ours are in `actors.KINDS`, other packages
+Kinds are found by name and never imported from a file: ours are in `KINDS`, other packages
 add theirs by entry points of the group `spacql.actors`, and `Policy.load` takes any by hand.
 """
 
@@ -16,9 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from spacql.errors import InputError
-from spacql.policies.actors import KINDS
+from spacql.policies.actors import MLP, Flee, Uniform
+from spacql.policies.diffusion import Diffusion
 
 GROUP = "spacql.actors"
+KINDS = {"uniform": Uniform, "mlp": MLP, "flee": Flee, "diffusion": Diffusion}
+LARGEST = 100_000  # of the whole numbers that an actor has: sizes, steps, samples
 Tensors = dict[str, np.ndarray]
 
 
@@ -48,6 +51,8 @@ def build(described: Any, tensors: Mapping[str, np.ndarray], kinds: Mapping[str,
     if isinstance(described, list):
         return tuple(build(x, tensors, kinds) for x in described)
     if not isinstance(described, dict):
+        if isinstance(described, int) and abs(described) > LARGEST:
+            raise InputError(f"an actor's size or count is {described:,}, above {LARGEST:,}.")
         return described
     if "array" in described:
         return jnp.asarray(tensors[described["array"]])

@@ -31,11 +31,11 @@ def moving(team: Team) -> dict[str, Any] | None:
         return None
     try:
         prey = Policy.load(run.folder / "prey") if (run.folder / "prey.json").exists() else None
-        world: Any = world_of(dict(run.spec), prey)
+        world: Any = world_of({"task": run.task, "prey": run.prey}, prey)
         if not is_jax(world):
             return None
         (found,) = rollout(world, policy, jax.random.key(run.seed), EPISODES, trajectories=True)
-    except (SpacqlError, KeyError):
+    except SpacqlError:
         return None
     chased = world.spec.task in ("tag", "world")
     sizes = [float(size) for size in world.bodies.size]

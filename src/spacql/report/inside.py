@@ -21,8 +21,7 @@ MEANING = {
     "q_policy": "value of the policies' actions, in the reward's units",
     "td_error": "temporal-difference error, in the reward's units",
     "penalty": "conservative penalty",
-    "lambda": "weight of each agent in the penalty",
-    "divergence": "divergence of each agent's policy from the log",
+    "anchor_distance": "squared distance of the policies from the log, as the anchor measures it",
 }
 FIRST = tuple(MEANING)
 SKIPPED = ("round", "score", "return")
