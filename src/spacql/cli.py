@@ -29,11 +29,13 @@ COMMANDS = {
     "data behaviours": "spacql.commands.make:data_behaviours",
     "data table": "spacql.commands.table:data_table",
     "data curves": "spacql.commands.table:data_curves",
+    "fit": "spacql.commands.fit:fit",
     "train": "spacql.commands.train:main",
     "tune": "spacql.commands.tune:main",
     "runs": "spacql.commands.runs:runs",
     "evaluate": "spacql.commands.evaluate:evaluate",
     "roles": "spacql.commands.roles:roles",
+    "export": "spacql.commands.export:export",
     "reproduce": "spacql.commands.reproduce:reproduce",
     "results add": "spacql.commands.results:results_add",
     "results list": "spacql.commands.results:results_list",
@@ -42,8 +44,10 @@ COMMANDS = {
     "theory": "spacql.commands.theory:theory",
     "bench worlds": "spacql.commands.bench:bench_worlds",
     "bench data": "spacql.commands.bench_data:bench_data",
-    "bench update": "spacql.commands.bench_update:bench_update",
+    "bench executors": "spacql.commands.bench_executors:bench_executors",
     "bench act": "spacql.commands.bench_act:bench_act",
+    "bench sampling": "spacql.commands.bench_sampling:bench_sampling",
+    "bench update": "spacql.commands.bench_update:bench_update",
 }
 EPILOGUE = """
 Every command explains itself with --help. For example:

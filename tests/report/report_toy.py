@@ -50,10 +50,8 @@ def write_run(
     (folder / "run.json").write_text(json.dumps(run))
     reached = rounds if finished else rounds // 2
     with open(folder / "metrics.jsonl", "w") as file:
-        for k in range(1, reached + 1):
-            row = {"round": k, "td_error": 1 / k}
-            if score is not None and k % 10 == 0:
-                row["score"] = k + seed
+        for k in range(10, reached + 1, 10):
+            row = {"round": k, "score": k + seed if score is not None else None, "td_error": 1 / k}
             if algorithm == "spacql":
                 row |= {"w": [0.4 + k / 1000, 0.35, 0.25 - k / 1000], "k_eff": 1.8 - k / 1000}
             file.write(json.dumps(row) + "\n")

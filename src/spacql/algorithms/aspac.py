@@ -60,8 +60,9 @@ NEEDS_NEXT_ACTION = True  # a'^(k) keeps logged next actions
 
 @dataclass(frozen=True)
 class Config(Counterfactual):
-    rounds: int = 5000  # a round: one step of the critics, then one of actors and targets
+    rounds: int = 15_000  # a round: one step of the critics, then one of actors and targets
     updates: int = 1  # critic updates per round
+    batch_size: int = 256  # transitions per batch
     hidden: tuple[int, ...] = (128, 128)  # units of the hidden layers, of all networks
     learning_rate: float = 0.003  # Adam, critics
     target_rate: float = 0.005  # how far targets move towards their networks, per round

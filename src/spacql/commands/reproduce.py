@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
+from spacql.commands.where import HERE, Where
+
 if TYPE_CHECKING:
     from spacql.experiments.executors import Executor, PlannedRun
     from spacql.experiments.plans import Plan
@@ -30,6 +32,7 @@ def reproduce(
     out: Path | None = None,
     quiet: bool = False,
     json: bool = False,
+    where: tyro.conf.OmitArgPrefixes[Where] = HERE,
 ) -> int:
     """Reproduce a table or figure of the paper: run what is missing, then print or draw it.
 
@@ -60,10 +63,10 @@ def reproduce(
             written here under its own name, unless its numbers are asked for.
         quiet: No progress; failures are still told.
         json: Print the numbers as JSON.
+        where: On this machine, or on a Ray cluster.
     """
     from spacql import arguments
     from spacql.errors import InputError
-    from spacql.experiments.executors import Local
     from spacql.experiments.paper import make_plan
     from spacql.experiments.store import Store
 
@@ -80,7 +83,7 @@ def reproduce(
     if name == "claims":
         return print_claims(Store(results), json)
     plan, store = make_plan(name, only=only, seeds=seeds, rounds=rounds), Store(results)
-    executor = Local(runs, workers)
+    executor = where.make(runs, workers)
     if dry_run:
         show_plan(plan, store, executor.workers, json)
         return 0
@@ -137,7 +140,7 @@ def show_plan(plan: "Plan", store: "Store", workers: int, json: bool) -> None:
 
     missing, everything, finished = plan.missing(store), plan.runs(), list(store)
     expected = {run.key: seconds(run, finished) for run in missing}
-    total = sum(expected.values())
+    total, longest = sum(expected.values()), max(expected.values(), default=0.0)
     cells = []
     for block in plan.blocks:
         table = Table(block.title, box=None, padding=(0, 1), header_style="underline")
@@ -158,12 +161,13 @@ def show_plan(plan: "Plan", store: "Store", workers: int, json: bool) -> None:
             Console().print(table)
     if json:
         found = {"name": plan.name, "runs": len(everything), "missing": len(missing)}
-        print(dumps(found | {"seconds_of_a_core": total, "cells": cells}, indent=1))
+        times = {"seconds_of_a_core": total, "longest_run_seconds": longest}
+        print(dumps(found | times | {"cells": cells}, indent=1))
         return
     print(
         f"{plan.name}: {len(everything)} runs, {len(everything) - len(missing)} finished, "
         f"{len(missing)} missing; about {duration(total)} on one core, "
-        f"{duration(total / workers)} with {workers} workers."
+        f"{duration(max(total / workers, longest))} with {workers} workers."
     )
 
 

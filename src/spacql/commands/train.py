@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spacql.commands.where import HERE, Where
+
 if TYPE_CHECKING:
     from spacql.algorithms.config import Training
     from spacql.experiments.running import Outcome
@@ -34,6 +36,7 @@ class Options:
     loggers: tuple[str, ...] = ()  # tensorboard, wandb
     quiet: bool = False  # no progress; failures are still told
     json: bool = False  # print the result as JSON
+    where: Where = HERE
 
 
 def main(args: list[str]) -> int:
@@ -120,19 +123,17 @@ def check_options(options: Any, out: Path) -> None:
 
 def train_seeds(algorithm: str, config: "Training", options: Options) -> list[dict[str, Any]]:
     """Train all seeds; one dictionary each: seed, folder, score, return, seconds, note, error."""
-    from spacql.algorithms.settings import check_fits
-    from spacql.data.cache import resolve
     from spacql.errors import InputError
-    from spacql.experiments.executors import Local, PlannedRun
+    from spacql.experiments.executors import PlannedRun
     from spacql.experiments.running import execute
     from spacql.runs import default_folder
 
     name = data_name(options.data) or Path(options.data).name
     out = options.out or default_folder(algorithm, name)
     check_options(options, out)
+    executor = options.where.make(out, options.workers)
     for seed in options.seeds:
-        # Made now, where its progress is seen.
-        check_fits(config, resolve(options.data, seed).spec)
+        options.where.prepare(options.data, seed, config)
         if (out / f"seed-{seed}" / "run.json").exists() and not options.resume:
             raise InputError(
                 f"{out / f'seed-{seed}'} holds a run already. Continue it with --resume, or choose "
@@ -145,7 +146,7 @@ def train_seeds(algorithm: str, config: "Training", options: Options) -> list[di
     ]  # fmt: skip
     outcomes = execute(
         runs,
-        Local(out, options.workers),
+        executor,
         label=lambda run: f"seed {run.seed}",
         title=f"{algorithm} on {name}",
         again="--resume",

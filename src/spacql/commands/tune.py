@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spacql.commands.where import HERE, Where
+
 if TYPE_CHECKING:
     from spacql.algorithms.config import Training
 
@@ -31,6 +33,7 @@ class Options:
     plot: Path | None = None  # PNG of score against alpha; <out>/alpha.png if not given
     quiet: bool = False  # no progress; failures are still told
     json: bool = False  # print the result as JSON
+    where: Where = HERE
 
 
 def main(args: list[str]) -> int:
@@ -55,11 +58,9 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
 
     import numpy as np
 
-    from spacql.algorithms.settings import check_fits
     from spacql.commands.train import check_options, data_name, data_place
-    from spacql.data.cache import resolve
     from spacql.errors import InputError
-    from spacql.experiments.executors import Local, PlannedRun
+    from spacql.experiments.executors import PlannedRun
     from spacql.experiments.running import execute
     from spacql.files import write_json
     from spacql.runs import default_folder
@@ -74,9 +75,9 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     out = options.out or default_folder(algorithm, name, "tune-")
     check_options(options, out)
     rounds = max(10, round(config.rounds * options.share / 10) * 10)
+    executor = options.where.make(out, options.workers)
     for seed in options.seeds:
-        # Made now, where its progress is seen.
-        check_fits(config, resolve(options.data, seed).spec)
+        options.where.prepare(options.data, seed, config)
     trials: dict[PlannedRun, float] = {}
     for alpha in options.alphas:
         values: dict[str, Any] = {"alpha": alpha, "rounds": rounds}
@@ -86,7 +87,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
             trials[PlannedRun(algorithm, data_place(options.data), seed, trial, place)] = alpha
     outcomes = execute(
         list(trials),
-        Local(out, options.workers),
+        executor,
         label=lambda run: f"alpha {trials[run]:g}, seed {run.seed}",
         title=f"{algorithm} on {name}",
         quiet=options.quiet,

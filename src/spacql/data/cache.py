@@ -4,11 +4,13 @@ import os
 from pathlib import Path
 
 import platformdirs
+from filelock import FileLock
 
 from spacql.data import behaviours, collect
 from spacql.data.dataset import Dataset
 from spacql.data.storage import load_dataset
 from spacql.errors import InputError
+from spacql.files import plain_disk_errors
 
 
 def folder() -> Path:
@@ -28,8 +30,32 @@ def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:
     A run's seed k uses dataset k, as published; there are five, so that seed 5 uses dataset 0.
     Seeds from 100 on use the five datasets for development, 100 to 104.
     """
+    return load_dataset(resolve_folder(name_or_dir, seed))
+
+
+def resolve_folder(name_or_dir: str | Path, seed: int = 0, workers: int = 0) -> Path:
+    """The same dataset's folder. `workers` processes make it, 0 one per core."""
+    if is_folder(name_or_dir):
+        return Path(name_or_dir)
+    name = str(name_or_dir)
+    first = behaviours.DEVELOPMENT if seed >= behaviours.DEVELOPMENT else 0
+    seed = first + (seed - first) % len(behaviours.SEEDS)
+    path = place(name, seed)
+    if not (path / "dataset.json").is_file():
+        with plain_disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Several processes of one machine want the same dataset: one makes it.
+            with FileLock(path.with_name(f".{path.name}.lock")):
+                if not (path / "dataset.json").is_file():
+                    workers = workers or os.cpu_count() or 1
+                    collect.make_dataset(name, path, seed=seed, workers=workers)
+    return path
+
+
+def is_folder(name_or_dir: str | Path) -> bool:
+    """Whether it is a dataset folder. If not, it is the name of a dataset, or refused."""
     if (Path(name_or_dir) / "dataset.json").is_file():
-        return load_dataset(name_or_dir)
+        return True
     name = str(name_or_dir)
     if name not in collect.NAMES:
         if os.sep in name or Path(name).exists():
@@ -41,13 +67,4 @@ def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:
             collect.parse(name)
         except InputError as error:
             raise InputError(f"{error} There is no folder {name!r} here either.") from error
-    first = behaviours.DEVELOPMENT if seed >= behaviours.DEVELOPMENT else 0
-    seed = first + (seed - first) % len(behaviours.SEEDS)
-    path = place(name, seed)
-    if not (path / "dataset.json").is_file():
-        try:
-            collect.make_dataset(name, path, seed=seed, workers=os.cpu_count() or 1)
-        except InputError:
-            if not (path / "dataset.json").is_file():  # else another process was faster
-                raise
-    return load_dataset(path)
+    return False

@@ -58,8 +58,8 @@ def execute(
     total = _Total(title, weights)
 
     def stopped() -> Interrupted:
-        kept = f"{len(outcomes)} of {len(runs)} runs have ended; the others keep their newest"
-        return Interrupted(f"{kept} checkpoints.", again)
+        others = getattr(executor, "unfinished", "the others keep their newest checkpoints")
+        return Interrupted(f"{len(outcomes)} of {len(runs)} runs have ended; {others}.", again)
 
     with board(quiet) as lines, farewell(stopped):
 

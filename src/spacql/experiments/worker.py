@@ -20,15 +20,20 @@ from spacql.experiments.store import summary
 from spacql.interrupts import ended_cleanly
 
 
-def work(run: PlannedRun, folder: Path, report: Callable[[Event], None]) -> None:
+def work(
+    run: PlannedRun,
+    folder: Path,
+    report: Callable[[Event], None],
+    data: Path | None = None,
+) -> None:
     """Make or find the data, begin or continue the folder, train. The last report says how it
-    ended."""
+    ended. `data` is where the run's dataset is on this machine, if another planned the run."""
     from spacql.data.cache import resolve
     from spacql.runs import describe, locked, open_folder, run_folder
 
     try:
         with locked(folder):
-            dataset = resolve(run.dataset, run.seed)
+            dataset = resolve(data or run.dataset, run.seed)
             described = describe(
                 run.algorithm,
                 run.config,
@@ -50,21 +55,25 @@ def work(run: PlannedRun, folder: Path, report: Callable[[Event], None]) -> None
 
 
 def main(folder: str, text: str) -> None:
-    import jax
-
-    from spacql.data.cache import folder as cache_folder
-
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which ends us
     core = os.environ.get("SPACQL_CORE")
     if core and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {int(core)})
-    # The second seed, and a resumed run, need not compile again.
-    jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
+    keep_compiled()
     run = PlannedRun.from_json(json.loads(text))
     with ended_cleanly(signals=(signal.SIGTERM,)):
         work(run, Path(folder), lambda event: print(json.dumps(asdict(event)), flush=True))
+
+
+def keep_compiled() -> None:
+    """The second seed, and a resumed run, need not compile again."""
+    import jax
+
+    from spacql.data.cache import folder
+
+    jax.config.update("jax_compilation_cache_dir", str(folder() / "compiled"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
 
 
 def end_with_parent() -> None:

@@ -1,6 +1,7 @@
 """A policy: one actor per agent. It is saved as safetensors and JSON, and acts without a world."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from jax import Array
 
 from spacql.errors import InputError
 from spacql.files import decoding, new_file, read_record, sha256, write_json
+from spacql.policies.acting import Act, Acting
 from spacql.policies.actors import Uniform
 from spacql.policies.saved import build, build_format_1, describe
 from spacql.spec import Spec
@@ -23,7 +25,8 @@ class Policy(eqx.Module):
     """A team's decentralised policy: agent i's actor sees agent i's observation alone.
 
     `policy(observations, key)` is the pure function for use inside jit. `policy.act` is for
-    everybody else: it checks shapes and returns NumPy arrays.
+    everybody else: it checks shapes and returns NumPy arrays. Deterministic networks act in NumPy,
+    so nothing is compiled; actors of other kinds are compiled once for every batch size.
     """
 
     actors: tuple[Any, ...]
@@ -37,46 +40,16 @@ class Policy(eqx.Module):
             for actor, observation, key in zip(self.actors, observations, keys, strict=True)
         )
 
-    def act(
-        self, observations: Sequence[Any] | Mapping[str, Any], *, key: Array | int = 0
-    ) -> tuple[np.ndarray, ...]:
-        """Actions for one observation per agent, each (size,) or (batch, size).
+    @cached_property
+    def act(self) -> Act:
+        """`act(observations, key=0)`: actions for one observation per agent.
 
-        `observations` is a sequence in the order of `agents`, or a mapping from agent names.
-        `key`, a JAX key or a number, matters only to policies that act at random: give another
-        for every call.
+        Each observation is (size,) or (batch, size). `observations` is a sequence in the order of
+        `agents`, or a mapping from agent names. `key`, a JAX key or a number, matters only to
+        policies that act at random: give another for every call.
         """
-        if isinstance(observations, Mapping):
-            missing = [name for name in self.agents if name not in observations]
-            if missing:
-                raise InputError(
-                    f"No observation for agent {missing[0]!r}; "
-                    f"this policy acts for {', '.join(self.agents)}."
-                )
-            observations = [observations[name] for name in self.agents]
-        if len(observations) != len(self.actors):
-            raise InputError(
-                f"Got {len(observations)} observations; this policy acts for "
-                f"{len(self.actors)} agents ({', '.join(self.agents)})."
-            )
-        arrays: list[Any] = []
-        for agent, actor, observation in zip(self.agents, self.actors, observations, strict=True):
-            with decoding(f"The observation of {agent}"):
-                array = np.asarray(observation, np.float32)
-            if array.ndim not in (1, 2) or array.shape[-1] != actor.observation_size:
-                raise InputError(
-                    f"The observation of {agent} has shape {array.shape}; expected "
-                    f"({actor.observation_size},) or (batch, {actor.observation_size})."
-                )
-            if not np.isfinite(array).all():
-                raise InputError(f"The observation of {agent} holds NaN or infinity.")
-            arrays.append(array)
-        random = jax.random.key(key) if isinstance(key, int) else key
-        actions = tuple(np.asarray(x) for x in _call(self, tuple(arrays), random))
-        if not all(np.isfinite(action).all() for action in actions):
-            raise InputError(f"The numbers of the policy {self.name!r} overflow here: its actions "
-                             "are not finite.")  # fmt: skip
-        return actions
+        # A plain object's method: binding one of a module's own takes longer than acting does.
+        return Acting(self.agents, self.actors, partial(_call, self)).act
 
     def save(self, path: Path | str) -> None:
         """Write `path` (weights, safetensors) and the same name with .json (everything else)."""
@@ -171,5 +144,10 @@ def uniform(spec: Spec) -> Policy:
 
 
 @eqx.filter_jit
-def _call(policy: Policy, observations: tuple[Array, ...], key: Array) -> tuple[Array, ...]:
+def _jitted(policy: Policy, observations: tuple[Array, ...], key: Array) -> tuple[Array, ...]:
     return policy(observations, key)
+
+
+def _call(policy: Policy, observations: tuple[Any, ...], key: Any) -> tuple[np.ndarray, ...]:
+    random = jax.random.key(key) if isinstance(key, int) else key
+    return tuple(np.asarray(action) for action in _jitted(policy, observations, random))

@@ -1,0 +1,34 @@
+"""Where named datasets are kept."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from spacql.data import cache, collect
+from spacql.errors import InputError
+
+
+def test_a_dataset_that_several_want_at_once_is_made_once(tmp_path, monkeypatch) -> None:
+    made = []
+
+    def make(name, path, *, seed, workers):
+        made.append((name, seed, workers))
+        time.sleep(0.3)
+        path.mkdir()
+        (path / "dataset.json").write_text("{}")
+
+    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path))
+    monkeypatch.setattr(collect, "make_dataset", make)
+    with ThreadPoolExecutor(3) as pool:
+        found = set(pool.map(lambda _: cache.resolve_folder("tag-random", 5, workers=1), range(3)))
+    assert found == {cache.place("tag-random", 0)}
+    assert made == [("tag-random", 0, 1)]
+
+
+def test_what_is_neither_a_folder_nor_a_name_is_refused(tmp_path) -> None:
+    with pytest.raises(InputError, match="holds no dataset"):
+        cache.is_folder(tmp_path)
+    with pytest.raises(InputError, match="Did you mean 'tag-random'"):
+        cache.is_folder("tag-randm")
+    assert not cache.is_folder("tag-random")
