@@ -8,9 +8,7 @@ from spacql.algorithms.settings import configure
 from spacql.experiments.plans import Plan
 from spacql.experiments.store import Store, summary
 from spacql.files import write_json
-from spacql.spec import Spec, unit_box
 
-SPEC = Spec("toy", ("a", "b"), (2, 2), **unit_box((1, 1)), horizon=5)
 IDENTITY = "1234567890abcdef"
 
 
@@ -33,11 +31,6 @@ def run_folder(
     rounds = config["rounds"]
     described = {
         "format": 1,
-        "data": dataset,
-        "spec": SPEC.to_json(),
-        "evaluation": {"every": 10, "episodes": 500, "final_episodes": 500},
-        "checkpoint_every": 10,
-        "loggers": [],
         "algorithm": algorithm,
         "seed": seed,
         "config": config,
