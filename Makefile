@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all lint docs clean help
+.PHONY: fuzz demo test test-all lint docs clean help
 
 help:
 	@echo "make demo      make data, train SPaCQL, score it, write its report (minutes)"
 	@echo "make test      lint and the quick tests"
 	@echo "make test-all  lint and every test, the slow ones too"
+	@echo "make fuzz      $(CASES) hostile files and arguments, one line per door"
 	@echo "make lint      ruff and mypy"
 	@echo "make docs      the documentation as a site, in site/"
 
@@ -43,6 +44,11 @@ test-all: lint
 docs: .venv/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html"
+
+# Hostile files and arguments at every door; CASES in all.
+CASES ?= 12000
+fuzz: .venv/.installed-dev
+	$(BIN)/python tests/hostile/fuzz.py --cases $(CASES)
 
 clean:
 	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache

@@ -39,7 +39,8 @@ def made(command: str, store: Store, figures_at: str) -> str:
     if name in PICTURES:
         plan = make_plan(name)
         caption = figures.draw(plan, store, None)["caption"]
-        return f"![{plan.title}]({figures_at}/{name}.svg)\n\n<small>{caption}</small>\n"
+        place = f"{figures_at}/{name}.svg"
+        return f"[![{plan.title}]({place})]({place})\n\n<small>{caption}</small>\n"
     only = words[1:] if words[:1] == ["--only"] else []
     if words and not only:
         raise SystemExit(f"Only --only can stand in a comment: {command}")

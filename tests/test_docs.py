@@ -94,7 +94,7 @@ def test_every_command_in_readme_and_docs_is_understood(page, command, capsys):
         with pytest.raises(SystemExit) as stop:
             cli.main(words)
         assert not stop.value.code
-    else:
+    elif " ".join(words) not in cli.COMMANDS:  # a name alone in a sentence is no call
         parsed(words)
 
 

@@ -1,6 +1,7 @@
 """The examples, with small sizes: each does what it says, and is short."""
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +17,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 def example(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
     return module
 
@@ -49,6 +51,13 @@ def test_own_logs(tmp_path, capsys) -> None:
     assert "no task 'house'" in said
     heat = float(said.rsplit("heater ", 1)[1].split(",")[0])
     assert heat > 0, "the log heats when it is cold"
+
+
+def test_own_algorithm(tmp_path, small_data, capsys) -> None:
+    scores = example("own_algorithm").main(rounds=1, episodes=64, out=tmp_path / "runs")
+    assert scores.keys() == {"spacql", "optimist"}
+    assert scores["spacql"] != scores["optimist"], "it learns something else"
+    assert capsys.readouterr().out.count("score") == 2
 
 
 def test_own_world(tmp_path, capsys) -> None:

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from spacql.data import Dataset as Dataset
     from spacql.data import load_dataset as load_dataset
     from spacql.data import save_dataset as save_dataset
+    from spacql.evaluation.offline import evaluate_offline as evaluate_offline
     from spacql.evaluation.score import evaluate as evaluate
+    from spacql.fitting.pipeline import fit as fit
     from spacql.policies import Policy as Policy
     from spacql.runs import train as train
 
@@ -18,6 +20,8 @@ _HOMES = {
     "Dataset": "spacql.data",
     "Policy": "spacql.policies",
     "evaluate": "spacql.evaluation.score",
+    "evaluate_offline": "spacql.evaluation.offline",
+    "fit": "spacql.fitting.pipeline",
     "load_dataset": "spacql.data",
     "save_dataset": "spacql.data",
     "train": "spacql.runs",

@@ -9,8 +9,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
-from spacql.errors import Interrupted, SpacqlError, suggestion
+from spacql.errors import InputError, Interrupted, SpacqlError, suggestion
 from spacql.interrupts import ended_cleanly, last_words
 from spacql.threads import one_thread
 
@@ -28,11 +29,13 @@ COMMANDS = {
     "data behaviours": "spacql.commands.make:data_behaviours",
     "data table": "spacql.commands.table:data_table",
     "data curves": "spacql.commands.table:data_curves",
+    "fit": "spacql.commands.fit:fit",
     "train": "spacql.commands.train:main",
     "tune": "spacql.commands.tune:main",
     "runs": "spacql.commands.runs:runs",
     "evaluate": "spacql.commands.evaluate:evaluate",
     "roles": "spacql.commands.roles:roles",
+    "export": "spacql.commands.export:export",
     "reproduce": "spacql.commands.reproduce:reproduce",
     "results add": "spacql.commands.results:results_add",
     "results list": "spacql.commands.results:results_list",
@@ -42,6 +45,8 @@ COMMANDS = {
     "bench worlds": "spacql.commands.bench:bench_worlds",
     "bench data": "spacql.commands.bench_data:bench_data",
     "bench executors": "spacql.commands.bench_executors:bench_executors",
+    "bench act": "spacql.commands.bench_act:bench_act",
+    "bench sampling": "spacql.commands.bench_sampling:bench_sampling",
     "bench update": "spacql.commands.bench_update:bench_update",
 }
 EPILOGUE = """
@@ -56,6 +61,9 @@ Every command explains itself with --help. For example:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0 well, 1 as the command says, 2 for a mistake in its use."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):  # a terminal without ± gets a question mark
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     name = next((" ".join(words[:k]) for k in (2, 1) if " ".join(words[:k]) in COMMANDS), None)
     if name is None:
         sys.exit(_help(words))
@@ -63,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     function = _function(name)
     rest = words[len(name.split()) :]
     try:
+        if "" in rest:
+            raise InputError("One of the arguments is empty.")
         with ended_cleanly(words):
             result = _call(function, name, rest)
     except SpacqlError as error:
@@ -75,6 +85,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:  # the reader of our output, such as head, has gone
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:  # a disk, a permission, a name: nothing that a traceback explains
+        print(f"spacql: {error.strerror or error}: {error.filename}", file=sys.stderr)
+        sys.exit(2)
+    except MemoryError:
+        print("spacql: there is not enough memory for this.", file=sys.stderr)
+        sys.exit(2)
     sys.exit(result or 0)
 
 

@@ -43,14 +43,16 @@ def last_words(stopped: Interrupted | None, words: Sequence[str]) -> str:
 
 
 @contextmanager
-def ended_cleanly(words: Sequence[str] = ()) -> Iterator[None]:
+def ended_cleanly(
+    words: Sequence[str] = (), signals: Sequence[signal.Signals] = SIGNALS
+) -> Iterator[None]:
     """Within the block, an interrupt ends the process as said above. `words`: of its command."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    old_handlers = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
+    old_handlers = {number: signal.signal(number, lambda *_: None) for number in signals}
     old_descriptor = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     watcher = threading.Thread(target=_watch, args=(reader, words), daemon=True)
     watcher.start()

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from spacql.errors import InputError
-from spacql.files import read_json
+from spacql.files import as_record, read_json
 from spacql.spec import Spec
 
 
@@ -20,6 +20,12 @@ class Reference:
     source: str = ""  # where the values are from: "published", or what measured them
     prey: str = ""  # the frozen prey they were measured against, where there is one
 
+    def __post_init__(self) -> None:
+        if self.random == self.expert:
+            raise InputError(
+                f"The reference returns of random and expert are both {self.random:g}."
+            )
+
     @property
     def span(self) -> float:
         """The return that 100 points of score are worth."""
@@ -31,13 +37,7 @@ class Reference:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Reference":
         """What a dataset or a run has stored."""
-        try:
-            random, expert = float(stored["random"]), float(stored["expert"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"Reference returns need a random and an expert: {error}.") from error
-        if random == expert:
-            raise InputError(f"The reference returns of random and expert are both {random:g}.")
-        return cls(random, expert, str(stored.get("source", "")), str(stored.get("prey", "")))
+        return as_record(stored, cls, "reference")
 
 
 def reference(spec: Spec) -> Reference | None:

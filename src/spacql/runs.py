@@ -11,7 +11,6 @@ RUN/seed-0/run.json        algorithm, full configuration, dataset identity, vers
 
 import json
 import platform
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,16 +20,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spacql import arguments, records
 from spacql.errors import Diverged, InputError, MissingExtra
-from spacql.files import read_json, write_json
+from spacql.files import safe_name, write_json
 
 if TYPE_CHECKING:
     from spacql.algorithms.config import Training
     from spacql.data import Dataset
     from spacql.policies import Policy
     from spacql.training.loop import Progress
-
-FORMAT = 1
 
 
 class Run(NamedTuple):
@@ -67,12 +65,16 @@ def train(
     Example: spacql.train("spacql", "spread-random", rounds=300).score
     """
     from spacql.algorithms.registry import name_of
-    from spacql.algorithms.settings import configure
+    from spacql.algorithms.settings import check_fits, configure
     from spacql.data import Dataset
     from spacql.data.cache import resolve
 
+    arguments.whole("seed", seed, 0)
+    arguments.whole("episodes", episodes)
+    arguments.place(None if out is None else Path(out))
     dataset = data if isinstance(data, Dataset) else resolve(data, seed)
     config = configure(algorithm, dataset_name(dataset), hyperparameters)
+    check_fits(config, dataset.spec)
     label = name_of(algorithm)
     folder = Path(out) if out else default_folder(label, dataset_name(dataset)) / f"seed-{seed}"
     place = "" if isinstance(data, Dataset) else str(data)
@@ -88,12 +90,7 @@ def dataset_name(dataset: "Dataset") -> str:
 
 def default_folder(algorithm: str, dataset: str, prefix: str = "") -> Path:
     """Where a run goes if nobody says."""
-    return Path("runs") / slug(f"{prefix}{algorithm}-{dataset}")
-
-
-def slug(name: str) -> str:
-    """A name as one part of a path: a dataset's name comes from a file, and is only text."""
-    return re.sub(r"[^\w.-]+", "-", name).lstrip(".") or "unnamed"
+    return Path("runs") / safe_name(f"{prefix}{algorithm}-{dataset}")
 
 
 def describe(
@@ -113,7 +110,7 @@ def describe(
     packages = ("spacql", "jax", "jaxlib", "numpy", "optax", "equinox")
     slow = is_slow(dataset.spec.task)
     return {
-        "format": FORMAT,
+        "format": records.FORMAT,
         "algorithm": algorithm,
         "seed": seed,
         "config": asdict(config),
@@ -177,7 +174,7 @@ def open_folder(folder: Path, described: dict[str, Any], resume: bool) -> None:
         raise InputError(
             f"{folder} holds a run already. Continue it with --resume, or choose another --out."
         )
-    there = read_json(path)
+    there = records.run(folder)
     if there["dataset"]["identity"] != described["dataset"]["identity"]:
         raise InputError(f"The run in {folder} was trained on another dataset; it cannot continue.")
     mine, other = json.loads(json.dumps(described["config"])), there["config"]
@@ -208,11 +205,11 @@ def run_folder(
     from spacql.policies import Policy
     from spacql.training.loop import Schedule, fit
 
-    described = read_json(folder / "run.json")
+    described = records.run(folder)
     module = find(algorithm or described["algorithm"])
     config = config_from(module, described["config"])
     if finished(folder):
-        return Run(folder, Policy.load(folder), read_json(folder / "result.json"))
+        return Run(folder, Policy.load(folder), records.result(folder))
     started = time.monotonic()
     if dataset.prey is not None:
         dataset.prey.save(folder / "prey")
@@ -251,7 +248,7 @@ def finished(folder: Path) -> bool:
     """Whether a run folder holds a result of all its rounds."""
     result = folder / "result.json"
     return result.is_file() and (
-        read_json(result)["rounds"] == read_json(folder / "run.json")["config"]["rounds"]
+        records.result(folder)["rounds"] == records.run(folder)["config"]["rounds"]
     )
 
 

@@ -60,11 +60,6 @@ class Spec:
     def action_sizes(self) -> tuple[int, ...]:
         return tuple(len(low) for low in self.action_low)
 
-    @property
-    def homogeneous(self) -> bool:
-        """Whether all agents have the same observation and action sizes."""
-        return len(set(self.observation_sizes)) == 1 and len(set(self.action_sizes)) == 1
-
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

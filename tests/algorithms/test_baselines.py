@@ -14,6 +14,7 @@ from algorithms_toy import unequal_setting as setting
 from spacql.algorithms import actors as actor_part
 from spacql.algorithms import bc, iql, omar, td3bc
 from spacql.algorithms.actors import act, squared_distance
+from spacql.algorithms.independent import own_batch
 from spacql.algorithms.learner import next_actions, td_step
 from spacql.algorithms.transitions import raw_q, transitions
 from spacql.errors import InputError
@@ -333,7 +334,7 @@ def test_search_by_hand() -> None:
 def test_omar_actor_mixes_the_distance_and_the_value(monkeypatch) -> None:
     data, state, config = omar_state(coefficient=0.7)
     agent, rows = state.agents[1], data.transition_rows()[:24]
-    t = transitions(agent.spec, agent.scale, omar.own_batch(data.batch(rows), 1))
+    t = transitions(agent.spec, agent.scale, own_batch(data.batch(rows), 1))
     monkeypatch.setattr(omar, "search", lambda *_: jnp.full((24, 2), 0.5))
     improve = lambda: omar.improve_actor(quick_key(0), agent, t, config)  # noqa: E731
     value, (q, distance) = loss_before_the_step(monkeypatch, improve)
@@ -351,7 +352,7 @@ def test_omar_agents_see_their_own_rows_only() -> None:
     batch = data.batch(data.transition_rows()[:24])
     for i, size in enumerate(SIZES):
         agent = state.agents[i]
-        t = plain(transitions(agent.spec, agent.scale, omar.own_batch(batch, i)))
+        t = plain(transitions(agent.spec, agent.scale, own_batch(batch, i)))
         assert t.a.shape == (24, 1, size)
         mean, std = data.statistics().observation_mean[i], data.statistics().observation_std[i]
         np.testing.assert_allclose(t.s, (batch.observations[i] - mean) / std, rtol=1e-4, atol=1e-5)
@@ -364,7 +365,7 @@ def test_omar_target_is_the_agents_own_and_ends_at_terminals() -> None:
     data, state, _ = omar_state()
     agent, config = state.agents[1], omar.Config(target_noise=0.0)
     rows = data.transition_rows()[:24]
-    t = transitions(agent.spec, agent.scale, omar.own_batch(data.batch(rows), 1))
+    t = transitions(agent.spec, agent.scale, own_batch(data.batch(rows), 1))
     found = target(omar.target, quick_key(5), agent, t, config)[1]
     a_pi = policies(agent.spec, agent.actors.target, t.next_observations)
     assert t.terminal.sum() == 1

@@ -67,5 +67,5 @@ def test_other_packages_add_algorithms_by_entry_points(monkeypatch) -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"no algorithm 'spaqcl'.*spacql, icql-qs"):
+    with pytest.raises(InputError, match=r"no algorithm 'spaqcl'.*spacql, plcql"):
         registry.find("spaqcl")

@@ -37,6 +37,17 @@ def test_every_benchmark_configuration_is_the_recorded_one(algorithm: str) -> No
         assert resolved(algorithm, dataset, penalty) == RECORDED["defaults"][algorithm] | differs
 
 
+def test_plcql_has_what_spacql_has_and_dof_its_own_everywhere() -> None:
+    for task, quality in product(TASKS, QUALITIES):
+        dataset = f"{task}-{quality}"
+        theirs = asdict(configure("spacql", dataset))
+        mine = asdict(configure("plcql", dataset))
+        assert {n: mine[n] for n in theirs if n in mine} == {
+            n: theirs[n] for n in mine if n in theirs
+        }
+        assert configure("dof", dataset) != configure("dof")
+
+
 def test_only_the_exact_names_of_the_benchmark_have_settings() -> None:
     for name in ("", "world", "world-model", "spread-randomised", "my/spread-random"):
         assert configure("cfcql", name) == configure("cfcql"), name

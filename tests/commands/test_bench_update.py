@@ -6,6 +6,7 @@ import subprocess
 import jax
 import numpy as np
 
+from spacql.algorithms import plcql
 from spacql.algorithms.spacql import Config
 from spacql.commands import bench_update
 
@@ -17,7 +18,7 @@ def test_the_naive_version_takes_the_same_step():
     values = {**TINY, "discount": 0.0, "alpha": 0.0}
     update, arguments, _ = bench_update._setting("spacql", 3, values)
     naive, same, _ = bench_update._setting("naive", 3, values)
-    critics = update(*arguments)[0].critics
+    critics = update(*arguments)[0].critics.online
     naive_critics = naive(*same)[0]
     for ours, theirs in zip(jax.tree.leaves(critics), jax.tree.leaves(naive_critics), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
@@ -42,6 +43,14 @@ def test_one_agent_a_transition_and_the_policy_penalty_are_cheaper():
     everything = flop(penalty_agents="all")
     assert flop() < 0.5 * everything
     assert flop(penalty_agents="all", penalty="policy") < everything / 3
+
+
+def test_one_set_of_one_ensemble_is_cheaper_than_all_of_both_and_a_bandit_costs_little():
+    mixture = bench_update._flop(Config(), 12, 72, sets=12)
+    one = bench_update._flop(Config(), 12, 72, sets=1, ensembles=1)
+    chosen = bench_update._flop(plcql.Config(), 12, 72, sets=1, ensembles=1)
+    assert one < chosen < mixture
+    assert chosen < 1.5 * one
 
 
 def test_the_table_shows_what_the_process_measured(monkeypatch, capsys):

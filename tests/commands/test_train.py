@@ -103,5 +103,5 @@ def test_mistakes_are_answered_with_what_was_meant(capsys, tmp_path) -> None:
     assert "Did you mean 'spread-random'?" in capsys.readouterr().err
     assert spacql("train", "bc", "--data", "spread-random", "--rounds", "0") == 2
     assert "rounds is 0" in capsys.readouterr().err
-    with pytest.raises(InputError, match="Seeds"):
+    with pytest.raises(InputError, match="seed"):
         train_seeds("bc", None, Options("spread-random", seeds=(0, 0)))

@@ -121,7 +121,9 @@ def test_measured_reference_scores_belong_to_any_prey_but_the_published(publishe
 
 
 def test_the_report_shows_a_prey_beside_the_published_one(published, capsys, monkeypatch):
-    monkeypatch.setattr(prey, "statistics", lambda task, *_: prey.published_statistics()[task])
+    monkeypatch.setattr(
+        prey, "statistics", lambda task, *_, **__: prey.published_statistics()[task]
+    )
     assert run("data", "prey-report", published) == 0
     shown = capsys.readouterr().out
     assert "| tag | published | published |" in shown

@@ -106,9 +106,8 @@ def test_without_next_observations_a_terminal_row_stays_a_transition():
     arrays = flat()
     dataset = Dataset.from_arrays(**{**arrays, "terminals": arrays["timeouts"], "timeouts": None})
     assert dataset.n_transitions == 10
-    assert dataset.terminal_rows.tolist() == [4, 10]
+    assert np.flatnonzero(dataset.is_terminal(np.arange(dataset.n_rows))).tolist() == [4, 10]
     assert (dataset.observations[0][5] == dataset.observations[0][4]).all()
-    assert dataset.batch(np.array([4])).has_next_action == 0
 
 
 def test_the_three_ways_to_bring_agents_are_one():

@@ -46,10 +46,10 @@ def test_a_batch_pairs_each_row_with_the_next_of_its_own_episode(episodes):
             assert (batch.next_observations[agent][number] == there).all()
             assert (batch.next_actions[agent][number] == dataset.actions[agent][row + 1]).all()
         assert batch.terminal[number] == (last and terminated[episode])
-        assert batch.has_next_action[number] == (not last or known[episode])
+        targets = not last or known[episode] or terminated[episode]
+        assert (row in dataset.target_rows()) == targets
         assert (batch.next_state[number] == dataset.states[row + 1]).all()
     assert (dataset.is_terminal(rows) == (batch.terminal > 0)).all()
-    assert set(dataset.terminal_rows) == set(rows[batch.terminal > 0])
 
 
 def test_a_final_row_cannot_be_sampled():

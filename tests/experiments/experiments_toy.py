@@ -8,7 +8,9 @@ from spacql.algorithms.settings import configure
 from spacql.experiments.plans import Plan
 from spacql.experiments.store import Store, summary
 from spacql.files import write_json
+from spacql.spec import Spec, unit_box
 
+SPEC = Spec("toy", ("a", "b"), (2, 2), **unit_box((1, 1)), horizon=5)
 IDENTITY = "1234567890abcdef"
 
 
@@ -30,6 +32,12 @@ def run_folder(
         config = asdict(configure(algorithm, dataset, {"rounds": rounds}))
     rounds = config["rounds"]
     described = {
+        "format": 1,
+        "data": dataset,
+        "spec": SPEC.to_json(),
+        "evaluation": {"every": 10, "episodes": 500, "final_episodes": 500},
+        "checkpoint_every": 10,
+        "loggers": [],
         "algorithm": algorithm,
         "seed": seed,
         "config": config,

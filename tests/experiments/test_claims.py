@@ -5,8 +5,10 @@ from experiments_toy import fill
 
 from spacql.errors import InputError
 from spacql.experiments import claims, dots, figures
-from spacql.experiments.plans import QUALITIES, TASKS, make_plan, registered
+from spacql.experiments.paper import make_plan
+from spacql.experiments.plans import QUALITIES, registered
 from spacql.experiments.store import Store
+from spacql.worlds import TASKS
 
 
 def store_of(tmp_path, scores, only=()):

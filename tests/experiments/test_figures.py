@@ -49,6 +49,19 @@ def test_the_numbers_of_a_figure_alone_leave_no_picture(tmp_path, store, capsys,
     assert list(Path().iterdir()) == []
 
 
+def test_figure4_draws_how_often_the_bandit_chose_which_number(tmp_path, store) -> None:
+    plan = make_plan("figure4", rounds=40)
+    fill(plan, store, {"expert/plcql": [1.0], "random/plcql": [1.0, 2.0]}, tmp_path)
+    data = figures.draw(plan, store, tmp_path / "figure4")
+    assert [(entry["dataset"], entry["seeds"]) for entry in data["weights"]] == [
+        ("spread-expert", 1), ("spread-random", 2), ("tag-expert", 1), ("tag-random", 2),
+        ("world-expert", 1), ("world-random", 2),
+    ]  # fmt: skip
+    assert all(entry["mean"] == [0.75, 0.25] for entry in data["weights"])
+    assert "1 to 2 seeds" in data["caption"]
+    assert is_png_and_svg(tmp_path / "figure4")
+
+
 def test_figure3_draws_weights_raw_and_normalised(tmp_path, store) -> None:
     plan = make_plan("figure3", rounds=40)
     fill(plan, store, {"expert/spacql": [1.0], "random/spacql": [1.0, 2.0]}, tmp_path)

@@ -18,10 +18,12 @@ from spacql.worlds import TASKS
         ("table1", 2 * 8),
         ("table2", len(MODULES) * 16),
         ("ablation", 9 * 4),
+        ("aspac", 10 * 8),
         ("differences", 3 * 16),
         ("settings", 3 * 4 + 2 * 3 + 4 * 2 * 4 + 1 - 2),  # two of world are there already
         ("figure2", 3 * 2),
         ("figure3", 8),
+        ("figure4", 12),
         ("figure1", 0),
         # Of the block with both penalties, the columns with log-sum-exp are in the first one.
         ("algorithms", len(MODULES) * 4 + 3 * 2),

@@ -99,7 +99,7 @@ def test_a_removed_hyperparameter_matches_at_the_value_that_all_runs_had() -> No
 
 def test_every_stored_run_of_the_checkout_is_found_without_the_removed_ones() -> None:
     store = Store(Path(__file__).parents[2] / "results")
-    assert len(store) > 500
+    assert any(run.config.keys() & REMOVED.keys() for run in store), "else this shows nothing"
     for run in store:
         values = {n: v for n, v in run.config.items() if n not in REMOVED}
         assert key(run.algorithm, values, run.dataset, run.seed) == run.key
@@ -151,8 +151,9 @@ def test_different_data_under_one_name_is_said(tmp_path) -> None:
 def test_a_sweep_is_kept_thin_and_its_trainings_are_no_results(tmp_path) -> None:
     run_folder(tmp_path / "tune" / "alpha-1" / "seed-100", seed=100)
     run_folder(tmp_path / "plain" / "seed-0")
-    sweep = {"algorithm": "cfcql", "data": "spread-random", "config": {"penalty": "policy"},
-             "alphas": [{"alpha": 1.0, "mean": 1.23456789}], "best": 1.0}  # fmt: skip
+    sweep = {"algorithm": "cfcql", "data": "spread-random", "rounds": 10, "seeds": [100],
+             "config": {"penalty": "policy", "rounds": 10}, "best": 1.0,
+             "alphas": [{"alpha": 1.0, "mean": 1.23456789, "scores": [1.23456789]}]}  # fmt: skip
     write_json(tmp_path / "tune" / "tune.json", sweep)
     runs, sweeps = run_folders([tmp_path])
     assert runs == [tmp_path / "plain" / "seed-0"]
@@ -160,7 +161,7 @@ def test_a_sweep_is_kept_thin_and_its_trainings_are_no_results(tmp_path) -> None
     tuning = tmp_path / "results" / "tuning"
     place = Store(tmp_path / "results").add_sweep(sweeps[0])
     assert place == tuning / "spread-random-cfcql-policy.json"
-    write_json(sweeps[0], sweep | {"config": {"critics": 11}})
+    write_json(sweeps[0], sweep | {"config": {"critics": 11, "rounds": 10}})
     other = Store(tmp_path / "results").add_sweep(sweeps[0])
     assert other == tuning / "spread-random-cfcql-11-critics.json"
     assert json.loads(place.read_text())["alphas"][0]["mean"] == 1.2346
@@ -169,7 +170,7 @@ def test_a_sweep_is_kept_thin_and_its_trainings_are_no_results(tmp_path) -> None
 def test_damaged_and_foreign_files_are_named(tmp_path) -> None:
     place = tmp_path / "runs" / "spread-random" / "cfcql-0-seed-0.json"
     write_json(place, {"format": 1, "algorithm": "cfcql"})
-    with pytest.raises(InputError, match=r"cfcql-0-seed-0\.json is no stored run"):
+    with pytest.raises(InputError, match=r"cfcql-0-seed-0\.json: .* missing .* `seed`"):
         Store(tmp_path)
     place.write_text("{")
     with pytest.raises(InputError, match="not valid JSON"):

@@ -23,12 +23,18 @@ def main() -> int:
 
     os.environ.update(one_thread(os.environ))
     logging.disable(logging.CRITICAL)
-    from hostile_doors import DOORS, samples
+    import hostile_doors
+    import hostile_runs
+    import matplotlib.figure  # noqa: F401  (makes its own folder when it is first imported)
     from hostile_harness import run_door
 
-    samples()
+    hostile_doors.samples()
+    hostile_runs.samples()
     resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
-    doors = {name: door for name, door in DOORS.items() if not options.only or name in options.only}
+    all_doors = hostile_doors.DOORS | hostile_runs.DOORS
+    doors = {
+        name: door for name, door in all_doors.items() if not options.only or name in options.only
+    }
     shares = sum(share for _, share in doors.values())
     tallies = []
     for name, (door, share) in doors.items():

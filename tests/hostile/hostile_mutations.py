@@ -34,7 +34,7 @@ PICKLE = pickle.dumps(Canary())
 
 def pick(rng: np.random.Generator, options: Any) -> Any:
     chosen = options[int(rng.integers(len(options)))]
-    return copy.copy(chosen) if isinstance(chosen, dict | list) else chosen
+    return copy.deepcopy(chosen) if isinstance(chosen, dict | list) else chosen
 
 
 def spoil_value(rng: np.random.Generator, value: Any, values: Any = VALUES) -> Any:

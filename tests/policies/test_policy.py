@@ -108,7 +108,7 @@ def broken_policies(path):
     yield "no file", lambda: (path / "policy.json").unlink()
     yield "no file", lambda: (path / "policy.safetensors").unlink()
     yield "not valid JSON", lambda: (path / "policy.json").write_text("{")
-    yield "is damaged", lambda: (path / "policy.safetensors").write_bytes(b"x" * 100)
+    yield "was replaced or damaged", lambda: (path / "policy.safetensors").write_bytes(b"x" * 100)
     for change, sentence in (
         ({"format": 99}, "policy format 99; this version reads 1 to 2"),
         ({"actors": [{"kind": "wizard", "fields": {}}]}, "'wizard', which is not known here"),

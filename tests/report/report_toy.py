@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spacql.experiments.plans import configured
+from spacql.algorithms.settings import configure
 from spacql.policies.policy import uniform
 from spacql.worlds import make
 
@@ -30,8 +30,8 @@ def write_run(
     folder = folder / f"seed-{seed}"
     folder.mkdir(parents=True)
     known = algorithm in ("spacql", "cfcql", "icql-qs", "bc")
-    config = asdict(configured(algorithm, dataset, {"rounds": rounds})) if known else {"rounds": 40}
-    world = make("spread")
+    config = asdict(configure(algorithm, dataset, {"rounds": rounds})) if known else {"rounds": 40}
+    world = make(task if task in ("tag", "world") else "spread")
     spec = world.spec.to_json() | {"task": task}
     run = {
         "format": 1,
@@ -42,6 +42,9 @@ def write_run(
         "dataset": {"name": dataset, "seed": seed, "identity": f"{seed:064x}",
                     "transitions": 1000, "reference": REFERENCE},
         "spec": spec,
+        "evaluation": {"every": 10, "episodes": 5, "final_episodes": 500},
+        "checkpoint_every": 10,
+        "loggers": [],
         "versions": {"python": "3.11.7", "spacql": "0.1.0"},
     }  # fmt: skip
     (folder / "run.json").write_text(json.dumps(run))

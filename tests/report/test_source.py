@@ -7,7 +7,7 @@ import pytest
 from report_toy import three_seeds, write_run
 
 from spacql.errors import InputError
-from spacql.experiments.store import Store
+from spacql.experiments.store import Store, summary
 from spacql.report.source import gather, thinned
 from spacql.report.teams import compared, teams
 
@@ -31,9 +31,16 @@ def test_a_run_under_way_has_a_curve_and_no_score(tmp_path):
     assert not run.finished
 
 
+def test_a_training_that_diverged_says_so(tmp_path):
+    folder = write_run(tmp_path / "a", finished=False)
+    (folder / "diverged.json").write_text(json.dumps({"error": "Not finite at round 21."}))
+    (run,) = gather([tmp_path])
+    assert (run.score, run.note, run.finished) == (None, "Not finite at round 21.", False)
+
+
 def test_stored_results_are_the_same_runs(tmp_path):
     folder = write_run(tmp_path / "runs" / "a")
-    assert Store(tmp_path / "results").add(folder) == "added"
+    assert Store(tmp_path / "results").add(summary(folder)) == "added"
     (stored,) = gather([tmp_path / "results"])
     (run,) = gather([folder])
     assert (stored.score, stored.config, stored.identity) == (run.score, run.config, run.identity)
@@ -56,15 +63,16 @@ def test_what_is_no_run_is_refused_with_a_sentence(tmp_path):
         gather([tmp_path])
     folder = write_run(tmp_path / "a")
     (folder / "run.json").write_text(json.dumps({"algorithm": "x"}))
-    with pytest.raises(InputError, match="does not describe a run"):
+    with pytest.raises(InputError, match=r"run\.json: Object missing required field"):
         gather([tmp_path])
 
 
-def test_metrics_that_are_not_json_are_named(tmp_path):
+def test_a_damaged_line_of_metrics_ends_the_curve_there(tmp_path):
     folder = write_run(tmp_path / "a")
-    (folder / "metrics.jsonl").write_text("{not json\n")
-    with pytest.raises(InputError, match=r"metrics\.jsonl is not valid JSON"):
-        gather([tmp_path])
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    (folder / "metrics.jsonl").write_text("\n".join([*lines[:25], "{not json", *lines[26:]]))
+    (run,) = gather([tmp_path])
+    assert [point["round"] for point in run.curve] == [10, 20]
 
 
 def test_a_long_curve_is_thinned_to_its_end_and_averages_between():
@@ -103,3 +111,22 @@ def test_only_seeds_that_saw_the_same_data_are_compared(tmp_path):
     statistics, pairs = compared(first, second)
     assert [seed for seed, _ in pairs] == [0, 2]
     assert statistics.mean == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("run.json", {"config": []}),
+        ("run.json", {"dataset": {"name": "x", "seed": "<b>"}}),
+        ("run.json", {"spec": {"agents": 3}}),
+        ("result.json", {"evaluation": "high"}),
+        ("result.json", {"evaluation": {"score": "high"}}),
+        ("result.json", {"rounds": "all"}),
+    ],
+)
+def test_a_field_of_another_type_is_refused_with_the_file_and_the_field(tmp_path, file, change):
+    folder = write_run(tmp_path / "a")
+    path = folder / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InputError, match=rf"{file}, field {next(iter(change))}"):
+        gather([tmp_path])

@@ -72,6 +72,25 @@ def test_a_folder_with_a_run_is_not_overwritten(tmp_path: Path) -> None:
         open_folder(tmp_path / "run", other, resume=True)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("algorithm", "values"),
+    [
+        ("plcql", TINY | {"bandit_steps": 2}),
+        ("dof", {"batch_size": 16, "hidden": (8, 8), "diffusion_steps": 3, "weighted_noise": True}),
+    ],
+)
+def test_a_resumed_run_ends_as_one_that_was_not_interrupted(tmp_path, algorithm, values) -> None:
+    """These two carry more than actors and critics: a bandit, an averaged policy that samples."""
+    data, whole = toy_dataset(), values | {"rounds": 20}
+    train(algorithm, data, out=tmp_path / "parts", **(values | {"rounds": 10}))
+    runs = [train(algorithm, data, out=tmp_path / "parts", resume=True, **whole),
+            train(algorithm, data, out=tmp_path / "whole", **whole)]  # fmt: skip
+    for file in ("metrics.jsonl", "policy.safetensors"):
+        parts, once = ((run.folder / file).read_bytes() for run in runs)
+        assert parts == once, file
+
+
 def test_an_algorithm_may_be_a_module(tmp_path: Path) -> None:
     tiny = {"rounds": 4, "batch_size": 8, "hidden": (4, 4), "updates": 1}
     mine = ModuleType("my_own")

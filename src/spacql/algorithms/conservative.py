@@ -32,13 +32,20 @@ from spacql.algorithms.learner import (
     with_critics,
 )
 from spacql.algorithms.penalties import Alternatives, conservative_loss
-from spacql.algorithms.replacement import effective_agents, mixture, replace, uncertainty
+from spacql.algorithms.replacement import (
+    effective_agents,
+    mixture,
+    replace,
+    uncertainty,
+    weights,
+)
 from spacql.algorithms.transitions import Transitions, bellman, raw_q
 from spacql.data import Batch
 
 Target = Callable[[Array, S, Transitions, Any], tuple[S, Array, Metrics]]  # state, Y, metrics
 Penalised = Callable[[Array, Any, Transitions, Any], Alternatives]
-Weights = Callable[[Array], Array]  # from u_k (B, K) to w_k (B, K)
+# From the state, s', a'^(k) and the target critics' values there (J, B, K) to w_k and u_k, (B, K).
+Weigh = Callable[[State, Array, Array, Array], tuple[Array, Array]]
 
 
 def train_round(
@@ -71,28 +78,31 @@ def critic_update(
     return with_critics(state, critics), of_target | critic_metrics(state, of_loss, config)
 
 
+def equal_weights(state: State, s: Array, a_k: Array, q_k: Array) -> tuple[Array, Array]:
+    """w_k = 1/K; what is reported as u_k is the disagreement of the target critics."""
+    u_k = uncertainty(q_k)
+    return jnp.full_like(u_k, 1 / u_k.shape[1]), u_k
+
+
+def trust_weights(state: State, s: Array, a_k: Array, q_k: Array) -> tuple[Array, Array]:
+    """w_k by 1 / u_k, the disagreement of the online critics: the paper's."""
+    u_k = uncertainty(ensemble_q(state.critics.online, s, a_k))
+    return weights(u_k), u_k
+
+
 def partial_target(
     key: Array,
     state: State,
     t: Transitions,
     sets: Array,
     config: Conservative,
-    weights: Weights | None = None,
+    weigh: Weigh = equal_weights,
 ) -> tuple[Array, Metrics]:
-    """Y = r + gamma sum_k w_k min_j Qtar_j(s', a'^(k)), the agents in sets (B, K, n) replaced.
-
-    `weights` makes w_k of u_k, the online critics' disagreement; without it all sets count the
-    same, and what is reported as u_k is the disagreement of the target critics.
-    """
+    """Y = r + gamma sum_k w_k min_j Qtar_j(s', a'^(k)), the agents in sets (B, K, n) replaced."""
     a_pi = next_actions(key, state, t, config.target_noise)  # (B, n, d)
     a_k = replace(sets, t.next_a, a_pi)  # (B, K, n, d)
     q_k = ensemble_q(state.critics.target, t.next_s, a_k)  # (J, B, K)
-    if weights is None:
-        u_k = uncertainty(q_k)
-        w_k = jnp.full_like(u_k, 1 / u_k.shape[1])
-    else:
-        u_k = uncertainty(ensemble_q(state.critics.online, t.next_s, a_k))  # (B, K)
-        w_k = weights(u_k)
+    w_k, u_k = weigh(state, t.next_s, a_k, q_k)  # (B, K)
     y = bellman(t, state.scale, mixture(w_k, q_k), config.discount)
     metrics = {
         "u": jnp.mean(u_k, axis=0) * state.scale.reward_std,  # (K,)

@@ -38,10 +38,12 @@ class Critics(eqx.Module):
     optimiser_state: Any
 
 
-def init(key: Array, spec: Spec, state_size: int, config: ActorCritic) -> Critics:
+def init(
+    key: Array, spec: Spec, state_size: int, config: ActorCritic, layer_norm: bool = False
+) -> Critics:
     """Fresh critics; the targets begin as copies."""
     sizes = (spec.n_agents, max(spec.action_sizes))
-    online = init_critics(key, config.critics, state_size, *sizes, config.hidden)
+    online = init_critics(key, config.critics, state_size, *sizes, config.hidden, layer_norm)
     begin = optimiser(config, config.learning_rate).init
     return Critics(online, online, jax.vmap(begin)(online))
 

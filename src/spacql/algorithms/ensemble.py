@@ -31,10 +31,19 @@ class Critic(eqx.Module):
     biases: tuple[Array, ...]  # (H,) of every hidden layer
     last_weight: Array  # (H,)
     last_bias: Array  # ()
+    # Whether hidden layers are standardised before their ReLU, which bounds what the network says
+    # of inputs unlike any that it has seen.
+    layer_norm: bool = eqx.field(static=True, default=False)
 
 
 def init_critics(
-    key: Array, critics: int, state_size: int, n: int, action_size: int, hidden: Sequence[int]
+    key: Array,
+    critics: int,
+    state_size: int,
+    n: int,
+    action_size: int,
+    hidden: Sequence[int],
+    layer_norm: bool = False,
 ) -> Critic:
     """J fresh critics, weights and biases uniform within one over the root of the inputs.
 
@@ -48,8 +57,8 @@ def init_critics(
     shapes += [((hidden[-1],), hidden[-1]), ((), hidden[-1])]
     state, action, *rest = uniform_arrays(key, [((critics, *s), i) for s, i in shapes])
     layers = len(hidden) - 1
-    last = [0.1 * array for array in rest[-2:]]
-    return Critic(state, action, tuple(rest[:layers]), tuple(rest[layers:-2]), *last)
+    between, biases = tuple(rest[:layers]), tuple(rest[layers:-2])
+    return Critic(state, action, between, biases, 0.1 * rest[-2], 0.1 * rest[-1], layer_norm)
 
 
 def uniform_arrays(key: Array, shapes: Sequence[tuple[tuple[int, ...], int]]) -> list[Array]:
@@ -75,10 +84,17 @@ def first_layer(critic: Critic, s: Array, a: Array) -> Array:
 
 def later_layers(critic: Critic, z: Array) -> Array:
     """From the first layer's sums (rows, H) to Q-values (rows,)."""
-    h = jax.nn.relu(z)
+    norm = standardised if critic.layer_norm else lambda z: z
+    h = jax.nn.relu(norm(z))
     for weight, bias in zip(critic.weights, critic.biases[1:], strict=True):
-        h = jax.nn.relu(h @ weight + bias)
+        h = jax.nn.relu(norm(h @ weight + bias))
     return h @ critic.last_weight + critic.last_bias
+
+
+def standardised(z: Array) -> Array:
+    """Mean 0 and deviation 1 over the units of a layer."""
+    centred = z - jnp.mean(z, axis=-1, keepdims=True)
+    return centred * jax.lax.rsqrt(jnp.mean(centred**2, axis=-1, keepdims=True) + 1e-5)
 
 
 def q_of_agent(critic: Critic, z: Array, a: Array, i: Array | int, x: Array) -> Array:

@@ -7,26 +7,24 @@ it is therefore also pulled towards the best action that a search without gradie
 """
 
 from dataclasses import dataclass
-from dataclasses import replace as with_values
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from spacql.algorithms import actors as actor_part
-from spacql.algorithms import learner
+from spacql.algorithms import independent, learner
 from spacql.algorithms.actors import Networks, act, squared_distance
 from spacql.algorithms.config import Conservative
 from spacql.algorithms.conservative import all_agents_at_once, critic_update, tanh_cost
 from spacql.algorithms.critics import Metrics
 from spacql.algorithms.ensemble import ensemble_q
+from spacql.algorithms.independent import State, play_rounds
 from spacql.algorithms.learner import (
     joint_target,
     next_actions,
     own_values,
-    play_round,
     with_actors,
 )
 from spacql.algorithms.transitions import Transitions, raw_q
@@ -58,18 +56,8 @@ class Config(Conservative):
             )
 
 
-class State(eqx.Module):
-    agents: tuple[learner.State, ...]  # each a team of one
-    spec: Spec = eqx.field(static=True)
-
-
 def init(key: Array, spec: Spec, config: Config, statistics: Statistics) -> State:
-    keys = jax.random.split(key, spec.n_agents)
-    agents = tuple(
-        learner.init(keys[i], alone(spec, i), config, own_statistics(statistics, i))
-        for i in range(spec.n_agents)
-    )
-    return State(agents, spec)
+    return independent.init(learner.init, key, spec, config, statistics)
 
 
 def update(state: State, batch: Batch, key: Array, config: Config) -> tuple[State, Metrics]:
@@ -79,16 +67,7 @@ def update(state: State, batch: Batch, key: Array, config: Config) -> tuple[Stat
     def actor_step(key: Array, agent: learner.State, t: Transitions) -> Any:
         return improve_actor(key, agent, t, config)
 
-    agents, metrics = [], []
-    for i, agent in enumerate(state.agents):
-        own_key = jax.random.fold_in(key, i)
-        agent, found = play_round(
-            critic_step, actor_step, agent, own_batch(batch, i), own_key, config
-        )
-        agents.append(agent)
-        metrics.append(found)
-    mean = {name: jnp.mean(jnp.stack([m[name] for m in metrics])) for name in metrics[0]}
-    return State(tuple(agents), state.spec), mean
+    return play_rounds(critic_step, actor_step, state, batch, key, config)
 
 
 def policy(state: State) -> Policy:
@@ -102,42 +81,6 @@ def target(
     """Y_i = r_i + gamma min_j Qtar_ij(o_i', pi_i(o_i'))."""
     a_pi = next_actions(key, agent, t, config.target_noise)
     return agent, joint_target(agent, t, a_pi, config), {}
-
-
-def alone(spec: Spec, i: int) -> Spec:
-    """What agent i is to itself: a team of one, whose state is its observation."""
-    return with_values(
-        spec,
-        agents=spec.agents[i : i + 1],
-        observation_sizes=spec.observation_sizes[i : i + 1],
-        action_low=spec.action_low[i : i + 1],
-        action_high=spec.action_high[i : i + 1],
-        state_size=0,
-    )
-
-
-def own_statistics(statistics: Statistics, i: int) -> Statistics:
-    """Agent i's observations. Its reward has the team's scale, which all agents share."""
-    return statistics._replace(
-        observation_mean=statistics.observation_mean[i : i + 1],
-        observation_std=statistics.observation_std[i : i + 1],
-        state_mean=None,
-        state_std=None,
-    )
-
-
-def own_batch(batch: Batch, i: int) -> Batch:
-    """What agent i sees, does and is paid."""
-    return batch._replace(
-        observations=batch.observations[i : i + 1],
-        actions=batch.actions[i : i + 1],
-        rewards=batch.rewards[..., i : i + 1],
-        team_reward=batch.rewards[..., i],
-        next_observations=batch.next_observations[i : i + 1],
-        next_actions=batch.next_actions[i : i + 1],
-        state=None,
-        next_state=None,
-    )
 
 
 def search(key: Array, values: Any, sharpness: Array, pi: Array, config: Config) -> Array:

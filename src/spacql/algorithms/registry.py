@@ -26,13 +26,16 @@ GROUP = "spacql.algorithms"
 # name on the command line: module
 MODULES = {
     "spacql": "spacql.algorithms.spacql",
+    "plcql": "spacql.algorithms.plcql",
     "icql-qs": "spacql.algorithms.icql_qs",
     "cfcql": "spacql.algorithms.cfcql",
     "macql": "spacql.algorithms.macql",
     "omar": "spacql.algorithms.omar",
     "iql": "spacql.algorithms.iql",
     "td3bc": "spacql.algorithms.td3bc",
+    "dof": "spacql.algorithms.dof",
     "bc": "spacql.algorithms.bc",
+    "aspac": "spacql.algorithms.aspac",
 }
 
 

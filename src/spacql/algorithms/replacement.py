@@ -6,6 +6,7 @@ the others as logged. Algorithms differ in the sets they replace and in the weig
     CFCQL, MACQL   all agents                     weight 1
     ICQL-QS        each agent alone               weight 1/n each
     SPaCQL         a random set of k, k = 1..n    weight w_k, by the ensemble's disagreement
+    PLCQL          a random set of one k          weight 1; k is chosen by a bandit that sees s'
 """
 
 from collections.abc import Sequence
@@ -25,17 +26,20 @@ def each_agent(batch: int, n: int) -> Array:
     return jnp.broadcast_to(jnp.eye(n, dtype=bool), (batch, n, n))
 
 
-def random_sets(key: Array, batch: int, n: int, sizes: Sequence[int]) -> Array:
+def random_sets(key: Array, batch: int, n: int, sizes: Sequence[int] | Array) -> Array:
     """For every transition and every k in `sizes` a uniformly random set of exactly k agents.
+
+    `sizes` are K numbers for all transitions, or (B, K).
 
     Masks (B, K, n): agent i is in the set if its random number is among the k smallest. Ranks are
     counted by comparing pairs, which vectorises where a sort would not; the index breaks ties.
     """
-    draw = jax.random.uniform(key, (batch, len(sizes), n))
+    count = jnp.asarray(sizes)
+    draw = jax.random.uniform(key, (batch, count.shape[-1], n))
     mine, other = draw[..., :, None], draw[..., None, :]
     earlier = jnp.tril(jnp.ones((n, n), bool), -1)  # [i, j]: j comes before i
     rank = jnp.sum((other < mine) | ((other == mine) & earlier), axis=-1)  # (B, K, n)
-    return rank < jnp.asarray(sizes)[:, None]
+    return rank < count[..., None]
 
 
 def replace(sets: Array, logged: Array, policy: Array) -> Array:

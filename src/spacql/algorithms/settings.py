@@ -8,20 +8,26 @@ A dataset with any other name, such as a user's own, gets the defaults.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
+from math import isfinite
 from types import ModuleType
 from typing import Any
 
 from spacql.algorithms.config import Training
 from spacql.algorithms.registry import find, name_of
+from spacql.data.arrays import free_memory
 from spacql.data.collect import QUALITIES
 from spacql.errors import InputError, suggestion
+from spacql.files import as_json, as_record
+from spacql.spec import LARGEST, Spec
+
+WIDEST = 1 << 16  # units of a layer
 
 Values = dict[str, Any]
 
 # Hyperparameters that stored runs have and algorithms no longer do, at the value of all those runs.
 REMOVED: Values = {"penalty_weights": "uniform", "tau": 1.0}
-MIXTURE = ("spacql", "icql-qs", "cfcql")
+MIXTURE = ("spacql", "plcql", "icql-qs", "cfcql")
 PENALISED = (*MIXTURE, "macql")
 
 # Shorter trainings with faster targets.
@@ -39,6 +45,8 @@ _LONG: Values = {"rounds": 7500, "updates": 1, "actor_learning_rate": 0.003,
 # The baselines have smaller batches and more updates. A delayed policy (td3bc) has more rounds of
 # fewer critic updates.
 _SMALL: Values = {"rounds": 1000, "batch_size": 256}
+# Published: 256 units, batches of 1024. Sampling costs ten times what another actor does.
+_SAMPLED: Values = {"rounds": 3000, "batch_size": 256, "hidden": (128, 128, 128)}
 
 # Tasks, algorithms, and what they have on data of any quality.
 BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
@@ -56,6 +64,7 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
     (("halfcheetah",), ("iql",), _CHEETAH | {"rounds": 4000, "learning_rate": 0.001}),
     (("halfcheetah",), ("td3bc",), _CHEETAH | {"rounds": 10_000, "learning_rate": 0.001}),
     (("halfcheetah",), ("bc",), _CHEETAH | {"rounds": 4000}),
+    (("spread", "tag", "world", "halfcheetah"), ("dof",), _SAMPLED),
 )  # fmt: skip
 
 # Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.
@@ -131,7 +140,8 @@ def configure(
         raise InputError(
             f"The settings of {name} on {dataset} name {sorted(unknown)[0]!r}, which it lacks."
         )
-    return check(replace(defaults, **(values | given)))
+    chosen = replace(defaults, **(values | given))
+    return check(as_record(as_json(asdict(chosen), name), type(defaults), name))
 
 
 def config_from(algorithm: str | ModuleType, stored: Mapping[str, Any]) -> Training:
@@ -141,11 +151,19 @@ def config_from(algorithm: str | ModuleType, stored: Mapping[str, Any]) -> Train
     values = {n: v for n, v in stored.items() if n in known or (n, v) not in REMOVED.items()}
     if unknown := values.keys() - known:
         raise InputError(f"{name_of(algorithm)} has no hyperparameter {sorted(unknown)[0]!r}.")
-    return config(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
+    return check(as_record(values, config, f"The configuration of {name_of(algorithm)}"))
 
 
 def check(config: Training) -> Training:
     """Refuse numbers that cannot work."""
+    for name, value in asdict(config).items():
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, float) and not isfinite(number):
+                raise InputError(f"{name} is {number}; it must be a finite number.")
+            if isinstance(number, int) and abs(number) > LARGEST:
+                raise InputError(f"{name} is {number}; it must be at most {LARGEST:,}.")
+    if not all(1 <= units <= WIDEST for units in getattr(config, "hidden", ())):
+        raise InputError(f"hidden is {config.hidden}; a layer has 1 to {WIDEST:,} units.")
     for name in ("rounds", "updates", "batch_size", "critics", "samples", "penalty_every"):
         if getattr(config, name, 1) < 1:
             raise InputError(f"{name} is {getattr(config, name)}; it must be at least 1.")
@@ -162,6 +180,23 @@ def check(config: Training) -> Training:
                 f"{name} is {value}; it must be above 0{' and below 1' if high else ''}."
             )
     return config
+
+
+def check_fits(config: Training, spec: Spec) -> None:
+    """Refuse what cannot be trained on this data, before anything is written."""
+    n = spec.n_agents
+    if any(not 1 <= k <= n for k in getattr(config, "replaced", ())):
+        raise InputError(
+            f"replaced is {' '.join(map(str, getattr(config, 'replaced', ())))}; of {n} agents, "
+            f"1 to {n} can be replaced."
+        )
+    row = 2 * (sum(spec.observation_sizes) + sum(spec.action_sizes) + spec.state_size) + n
+    needed = 4 * row * config.batch_size * config.updates  # of one round
+    if needed > (free := free_memory()):
+        raise InputError(
+            f"The batches of one round take {needed:,} bytes, and {free:,} of memory are free: "
+            "choose a smaller batch_size or fewer updates."
+        )
 
 
 def usual_rounds(task: str) -> int | None:

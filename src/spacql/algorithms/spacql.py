@@ -12,10 +12,16 @@ from jax import Array
 
 from spacql.algorithms import actors, learner
 from spacql.algorithms.config import Counterfactual
-from spacql.algorithms.conservative import one_agent_at_a_time, partial_target, train_round
+from spacql.algorithms.conservative import (
+    equal_weights,
+    one_agent_at_a_time,
+    partial_target,
+    train_round,
+    trust_weights,
+)
 from spacql.algorithms.critics import Metrics
 from spacql.algorithms.learner import State
-from spacql.algorithms.replacement import random_sets, weights
+from spacql.algorithms.replacement import random_sets
 from spacql.algorithms.transitions import Transitions
 from spacql.data import Batch
 from spacql.policies import Policy
@@ -48,5 +54,5 @@ def target(
     noise_key, set_key = jax.random.split(key)
     batch, n, _ = t.a.shape
     sets = random_sets(set_key, batch, n, config.replaced or range(1, n + 1))  # (B, K, n)
-    by_trust = weights if config.mixing == "uncertainty" else None
-    return state, *partial_target(noise_key, state, t, sets, config, by_trust)
+    weigh = trust_weights if config.mixing == "uncertainty" else equal_weights
+    return state, *partial_target(noise_key, state, t, sets, config, weigh)

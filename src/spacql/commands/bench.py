@@ -29,6 +29,11 @@ def bench_worlds(steps: int = 2_000_000, mpe2_steps: int = 5_000, json: bool = F
     """
     from importlib.util import find_spec
 
+    from spacql import arguments
+
+    arguments.whole("--steps", steps)
+    arguments.whole("--mpe2-steps", mpe2_steps)
+
     from spacql.errors import InputError, MissingExtra
 
     if steps < 1 or mpe2_steps < 1:

@@ -29,6 +29,10 @@ def bench_data(
     import tempfile
     from json import dumps, loads
 
+    from spacql import arguments
+
+    arguments.whole("--transitions", transitions)
+
     from spacql.data import collect
     from spacql.errors import InputError
 

@@ -21,8 +21,10 @@ def bench_update(repeats: int = 5, json: bool = False) -> None:
     import sys
     from json import dumps, loads
 
+    from spacql import arguments
     from spacql.threads import one_thread
 
+    arguments.whole("--repeats", repeats)
     # A fresh process, bound to one core before JAX starts its threads.
     core = str(min(os.sched_getaffinity(0)))
     command = [sys.executable, "-m", "spacql.commands.bench_update", str(repeats), core]
@@ -62,6 +64,7 @@ def _cases() -> list[tuple[str, str, int, dict[str, Any]]]:
         (f"(c') SPaCQL, 10 critics, {lse}, one agent a transition", "spacql", 3, {}),
         ("(c'') as (c'), of one transition in four", "spacql", 3, {"penalty_every": 4}),
         *((f"(d) as (c'), {n} agents", "spacql", n, {}) for n in (6, 12, 24)),
+        *((f"(e) PLCQL, as (c'), {n} agents", "plcql", n, {}) for n in (3, 24)),
         ("(c) written naively: mapped critics, concatenated inputs", "naive", 3, full),
     ]  # fmt: skip
 
@@ -146,17 +149,21 @@ def _setting(algorithm: str, n: int, values: dict[str, Any]) -> tuple[Any, Any, 
     update = naive_update if algorithm == "naive" else partial(
         critic_update, module.target, one_agent_at_a_time
     )  # fmt: skip
-    sets = n if module is find("spacql") else 1
+    mixes = module is find("spacql")
+    flop = _flop(config, n, size, sets=n if mixes else 1, ensembles=2 if mixes else 1)
     arguments = (jax.random.key(1, impl="rbg"), state, t)
-    return partial(_call, update, config), arguments, _flop(config, n, size, sets)
+    return partial(_call, update, config), arguments, flop
 
 
 def _call(update: Any, config: Any, key: Any, state: Any, t: Any) -> Any:
     return update(key, state, t, config)
 
 
-def _flop(config: Any, n: int, observation: int, sets: int) -> float:
-    """Multiplications and additions in matrix products, with the first layer split."""
+def _flop(config: Any, n: int, observation: int, sets: int, ensembles: int = 2) -> float:
+    """Multiplications and additions in matrix products, with the first layer split.
+
+    The target looks at `sets` joint actions with `ensembles`: SPaCQL's with both, others with one.
+    """
     batch, d = config.batch_size, 2
     h1, h2 = config.hidden
     s = n * observation
@@ -166,9 +173,11 @@ def _flop(config: Any, n: int, observation: int, sets: int) -> float:
     rows = 1 + m * alternatives / config.penalty_every  # a transition
     first = 2 * (s + n * d) * h1 + rows * 2 * d * h1
     learning = 2 * first + 3 * rows * later  # backward costs as much as forward, twice for later
-    target = 2 * (2 * s * h1 + sets * (2 * n * d * h1 + later))  # both ensembles
+    target = ensembles * (2 * s * h1 + sets * (2 * n * d * h1 + later))
     acting = 3 * n * 2 * (observation * h1 + h1 * h2 + h2 * d)
-    return float(batch * (config.critics * (learning + target) + acting))
+    steps = getattr(config, "bandit_steps", 0)  # a choice, PPO's steps, and one of the baseline
+    choosing = 2 * (s * h1 + h1 * h2) * (1 + 3 * steps + 1 + 3) if steps else 0
+    return float(batch * (config.critics * (learning + target) + acting + choosing))
 
 
 def naive_update(key: Any, state: Any, t: Any, config: Any) -> Any:

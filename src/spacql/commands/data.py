@@ -130,11 +130,13 @@ def data_inspect(
         json: Print everything as JSON.
         seed: Seed of the estimate.
     """
+    from spacql import arguments
     from spacql.data.cache import resolve
     from spacql.data.inspect import figure as draw
     from spacql.data.inspect import inspect
     from spacql.errors import InputError
 
+    arguments.whole("--seed", seed, 0)
     if figure is not None and figure.suffix != ".png":
         raise InputError(f"--figure writes a PNG file: {figure} should end in .png.")
     inspection = inspect(resolve(data), seed=seed)

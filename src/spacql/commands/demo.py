@@ -15,6 +15,7 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
     """
     import shutil
 
+    from spacql import arguments
     from spacql.data import cache
     from spacql.errors import InputError
     from spacql.progress import progress
@@ -22,6 +23,9 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
     from spacql.runs import train
     from spacql.training.loop import Progress
 
+    arguments.whole("--rounds", rounds)
+    arguments.whole("--seed", seed, 0)
+    arguments.place(out)
     if out.exists() and any(out.iterdir()):
         if not (out / "run.json").is_file():
             raise InputError(f"{out} holds something else. Choose another folder with --out.")

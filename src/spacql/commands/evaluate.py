@@ -32,13 +32,15 @@ def evaluate(
 
     import jax
 
+    from spacql import arguments, records
     from spacql.errors import InputError
     from spacql.evaluation.score import evaluate as measure
-    from spacql.files import read_json
     from spacql.policies import Policy
     from spacql.reference import Reference
     from spacql.runs import world_of
 
+    arguments.whole("--episodes", episodes)
+    arguments.whole("--seed", seed, 0)
     folders = [run] if (run / "run.json").exists() else sorted(run.glob("seed-*"))
     folders = [folder for folder in folders if (folder / "policy.json").exists()]
     if not folders:
@@ -46,7 +48,7 @@ def evaluate(
     results: list[dict[str, Any]] = []
     world: Any = None
     for folder in folders:
-        described = read_json(folder / "run.json")
+        described = records.run(folder)
         task, stored = described["spec"]["task"], described["dataset"]["reference"]
         prey = Policy.load(folder / "prey") if (folder / "prey.json").exists() else None
         world = world_of(described["spec"], prey)

@@ -35,10 +35,14 @@ def data_make(
         prey: In tag and world, another prey than the one that ships: its policy file.
         behaviours: Folder of other behaviours: what `spacql data behaviours` left in --out.
     """
+    from spacql import arguments
     from spacql.data import cache, collect, load_dataset
     from spacql.errors import InputError
 
     collect.parse(name)
+    arguments.whole("--workers", workers)
+    arguments.whole("--transitions", transitions)
+    arguments.place(out)
     special = [
         option
         for option, value in (
@@ -155,7 +159,8 @@ def data_prey_report(
 
     policy = default_prey(prey) if prey in TASKS else Policy.load(prey)
     task = task_of(policy)
-    found, published = statistics(task, policy, episodes), published_statistics()[task]
+    # Other episodes than those by which `train-prey` chooses, which would flatter its choice.
+    found, published = statistics(task, policy, episodes, seed=1), published_statistics()[task]
     off = unlikeness(task, found)
     if json:
         here = {"task": task, "prey": policy.name, "episodes": episodes, "unlikeness": off}

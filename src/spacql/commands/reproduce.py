@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from spacql.experiments.plans import Plan
     from spacql.experiments.store import Store
 
-Name = Literal["table1", "table2", "differences", "ablation", "algorithms", "settings", "figure1",
-               "figure2", "figure3", "scores", "gaps", "claims"]  # fmt: skip
-PICTURES = ("figure1", "figure2", "figure3", "scores", "gaps")
+Name = Literal["table1", "table2", "differences", "ablation", "aspac", "algorithms", "settings",
+               "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims"]  # fmt: skip
+PICTURES = ("figure1", "figure2", "figure3", "figure4", "scores", "gaps")
 
 
 def reproduce(
@@ -43,8 +43,9 @@ def reproduce(
     and CFCQL compared seed by seed. ablation: is it the replacement or the ensemble? algorithms:
     all of them on spread. settings: the same algorithm with other settings. figure1: how agents'
     actions hang together. figure2: spread of the ensemble during training. figure3: weights w_k.
-    scores: table2 as a picture. gaps: differences as a picture. claims: what the paper claims,
-    and whether it held (always from stored runs).
+    figure4: how many agents PLCQL's bandit replaces. scores: table2 as a picture. gaps:
+    differences as a picture. claims: what the paper claims, and whether it held (always from
+    stored runs).
 
     Example: spacql reproduce table1 --only spread-random --seeds 0 1
 
@@ -64,9 +65,21 @@ def reproduce(
         json: Print the numbers as JSON.
         where: On this machine, or on a Ray cluster.
     """
+    from spacql import arguments
+    from spacql.errors import InputError
     from spacql.experiments.paper import make_plan
     from spacql.experiments.store import Store
 
+    arguments.seeds(seeds)
+    arguments.whole("--rounds", rounds)
+    arguments.whole("--workers", workers, 0)
+    arguments.place(runs)
+    if (stored or name == "claims") and not dry_run and not len(Store(results)):
+        raise InputError(
+            f"There are no stored runs in {Store(results).results}. Those of this version are in "
+            "the folder `results` of its source repository, not in the installed package: name "
+            "it with --results, or leave out --stored to train what is missing."
+        )
     if name == "claims":
         return print_claims(Store(results), json)
     plan, store = make_plan(name, only=only, seeds=seeds, rounds=rounds), Store(results)

@@ -57,10 +57,10 @@ def roles(
 
 def teams(place: str) -> "Iterator[tuple[str, str, Policy]]":
     """Task, name and policy of every team at a place."""
+    from spacql import records
     from spacql.data.behaviours import SEEDS, behaviour
     from spacql.errors import InputError, suggestion
     from spacql.evaluation.roles import TASKS, pursuit
-    from spacql.files import read_json
     from spacql.policies import Policy
 
     if place in TASKS:
@@ -79,7 +79,7 @@ def teams(place: str) -> "Iterator[tuple[str, str, Policy]]":
             f"Tasks with shipped behaviours: {', '.join(TASKS)}."
         )
     for folder in folders:
-        task = read_json(folder / "run.json")["spec"]["task"]
+        task = records.run(folder)["spec"]["task"]
         yield task, str(folder), Policy.load(folder)
 
 

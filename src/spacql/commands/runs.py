@@ -53,16 +53,16 @@ def entry(folder: Path) -> dict[str, Any]:
 
     from filelock import FileLock, Timeout
 
-    from spacql.files import read_json
+    from spacql import records
     from spacql.runs import finished, lock_file
     from spacql.training.metrics import read_metrics
 
-    described = read_json(folder / "run.json")
+    described = records.run(folder)
     rows = read_metrics(folder / "metrics.jsonl")
     score = next((row["score"] for row in reversed(rows) if row.get("score") is not None), None)
     state = "diverged" if (folder / "diverged.json").exists() else "stopped"
     if finished(folder):
-        state, final = "finished", read_json(folder / "result.json")["evaluation"]
+        state, final = "finished", records.result(folder)["evaluation"]
         score = None if final is None else final["score"]
     elif lock_file(folder).exists():
         try:

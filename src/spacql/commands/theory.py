@@ -25,10 +25,13 @@ def theory(
         figure: Folder for the two pictures, each as PNG and SVG.
         json: Print everything as JSON.
     """
+    from spacql import arguments
     from spacql.errors import InputError
     from spacql.progress import progress
     from spacql.theory import battery, curves
 
+    arguments.whole("--instances", instances, 0)
+    arguments.whole("--seed", seed, 0)
     if figure is not None and figure.exists() and not figure.is_dir():
         raise InputError(f"--figure takes a folder, and {figure} is a file.")
     with progress("instances", battery.total(max(instances, 0))) as advance:

@@ -94,17 +94,31 @@ def parse(
 
 def data_name(data: str) -> str:
     """The name that a dataset folder says it has, or the name itself."""
-    from spacql.files import read_json
+    from spacql.data import load_dataset
 
-    described = Path(data) / "dataset.json"
-    if not data or not described.is_file():
+    if not data or not (Path(data) / "dataset.json").is_file():
         return data
-    return str(read_json(described).get("info", {}).get("name", ""))
+    return str(load_dataset(data).info.get("name", ""))
 
 
 def data_place(data: str) -> str:
     """A dataset as every worker finds it: a folder's whole path, or the name itself."""
     return str(Path(data).resolve()) if Path(data).is_dir() else data
+
+
+def check_options(options: Any, out: Path) -> None:
+    """Refuse what cannot work before data is made or a folder begun."""
+    from spacql import arguments
+    from spacql.errors import InputError
+    from spacql.training.metrics import LOGGERS
+
+    arguments.seeds(options.seeds)
+    arguments.whole("--workers", options.workers, 0)
+    arguments.whole("--episodes", getattr(options, "episodes", None))
+    arguments.place(out)
+    for logger in getattr(options, "loggers", ()):
+        if logger not in LOGGERS:
+            raise InputError(f"There is no logger {logger!r}. Loggers: {', '.join(LOGGERS)}.")
 
 
 def train_seeds(algorithm: str, config: "Training", options: Options) -> list[dict[str, Any]]:
@@ -116,11 +130,10 @@ def train_seeds(algorithm: str, config: "Training", options: Options) -> list[di
 
     name = data_name(options.data) or Path(options.data).name
     out = options.out or default_folder(algorithm, name)
-    if not options.seeds or len(set(options.seeds)) < len(options.seeds):
-        raise InputError("Seeds must be different, and at least one.")
+    check_options(options, out)
     executor = options.where.make(out, options.workers)
     for seed in options.seeds:
-        options.where.prepare(options.data, seed)
+        options.where.prepare(options.data, seed, config)
         if (out / f"seed-{seed}" / "run.json").exists() and not options.resume:
             raise InputError(
                 f"{out / f'seed-{seed}'} holds a run already. Continue it with --resume, or choose "

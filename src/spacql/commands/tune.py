@@ -58,7 +58,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
 
     import numpy as np
 
-    from spacql.commands.train import data_name, data_place
+    from spacql.commands.train import check_options, data_name, data_place
     from spacql.errors import InputError
     from spacql.experiments.executors import PlannedRun
     from spacql.experiments.running import execute
@@ -69,12 +69,15 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
         raise InputError(f"{algorithm} has no alpha to tune.")
     if not 0 < options.share <= 1 or not options.alphas:
         raise InputError("share must be above 0 and at most 1, and alphas not empty.")
+    if not all(0 <= alpha < np.inf for alpha in options.alphas):
+        raise InputError("Every alpha must be a finite number, 0 or above.")
     name = data_name(options.data) or Path(options.data).name
     out = options.out or default_folder(algorithm, name, "tune-")
+    check_options(options, out)
     rounds = max(10, round(config.rounds * options.share / 10) * 10)
     executor = options.where.make(out, options.workers)
     for seed in options.seeds:
-        options.where.prepare(options.data, seed)
+        options.where.prepare(options.data, seed, config)
     trials: dict[PlannedRun, float] = {}
     for alpha in options.alphas:
         values: dict[str, Any] = {"alpha": alpha, "rounds": rounds}

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from spacql.algorithms.config import Training
     from spacql.experiments.executors import Local
     from spacql.experiments.ray_executor import Ray
 
@@ -30,15 +31,14 @@ class Where:
             raise InputError("--ray-address and --storage are for --executor ray.")
         return Local(folder, workers)
 
-    def prepare(self, data: str, seed: int) -> None:
-        """Refuse data that is none. For processes here, make it now, where its progress is seen;
-        the nodes of a cluster make their own."""
+    def prepare(self, data: str, seed: int, config: "Training") -> None:
+        """Refuse data that is none, or that the configuration does not fit. For processes here,
+        make it now, where its progress is seen; the nodes of a cluster make their own."""
+        from spacql.algorithms.settings import check_fits
         from spacql.data.cache import is_folder, resolve
 
-        if self.executor == "local":
-            resolve(data, seed)
-        else:
-            is_folder(data)
+        if self.executor == "local" or is_folder(data):
+            check_fits(config, resolve(data, seed).spec)
 
 
 HERE = Where()

@@ -1,15 +1,17 @@
 """Datasets from people's own logs: flat arrays or a list of episodes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spacql.data import checks
 from spacql.data.checks import OutOfBounds, Rows
-from spacql.data.dataset import Dataset
 from spacql.data.layout import Logged, Options, build
 from spacql.errors import DataError
+
+if TYPE_CHECKING:
+    from spacql.data.dataset import Dataset
 
 EPISODE_KEYS = ("observations", "actions", "rewards", "terminated", "states", "team_reward")
 
@@ -33,7 +35,7 @@ def from_arrays(
     task: str = "custom",
     horizon: int | None = None,
     info: Mapping[str, Any] | None = None,
-) -> Dataset:
+) -> "Dataset":
     """A dataset from logs in which row after row is one transition.
 
     **Arguments:**
@@ -100,7 +102,7 @@ def from_episodes(
     task: str = "custom",
     horizon: int | None = None,
     info: Mapping[str, Any] | None = None,
-) -> Dataset:
+) -> "Dataset":
     """A dataset from a list of episodes, each a mapping.
 
     - `"observations"`: as in `from_arrays`, T + 1 rows for T steps; or T rows if no episode's

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import platformdirs
 from filelock import FileLock
 
 from spacql.data import behaviours, collect
@@ -16,7 +17,7 @@ def folder() -> Path:
     """$SPACQL_CACHE, or `spacql` in the user's cache folder."""
     if place := os.environ.get("SPACQL_CACHE"):
         return Path(place)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spacql"
+    return platformdirs.user_cache_path("spacql")
 
 
 def place(name: str, seed: int) -> Path:

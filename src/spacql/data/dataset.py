@@ -9,23 +9,23 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 import numpy as np
 
+from spacql.data import build
 from spacql.errors import DataError
 from spacql.files import as_json, as_record
+from spacql.reference import Reference
 from spacql.spec import Spec
 
 if TYPE_CHECKING:
-    from spacql.data import build
     from spacql.policies import Policy
 
 CHUNK = 1 << 13  # rows at a time wherever a whole dataset is read: small enough for the cache
 
-# What a row is, as bits, for one lookup a batch.
+# What a row is, as bits, for one lookup per batch.
 _FINAL, _TERMINAL, _NO_NEXT_ACTION = 1, 2, 4
 
 
@@ -41,7 +41,6 @@ class Batch(NamedTuple):
     state: np.ndarray | None  # (B, state size)
     next_state: np.ndarray | None
     terminal: np.ndarray  # (B,) 1.0 where the task ended, so that nothing is bootstrapped
-    has_next_action: np.ndarray  # (B,) 0.0 where `next_actions` is not known
 
 
 class Statistics(NamedTuple):
@@ -55,19 +54,6 @@ class Statistics(NamedTuple):
     team_reward_std: float
 
 
-class Reference(msgspec.Struct, frozen=True):
-    """The returns that count as a score of 0 and of 100."""
-
-    random: float
-    expert: float
-    source: str = ""  # where the values are from
-    prey: str = ""  # the frozen prey they were measured against, where there is one
-
-    def __post_init__(self) -> None:
-        if self.random == self.expert:
-            raise ValueError("the returns of random and expert are the same, so give no scale")
-
-
 class Info(msgspec.Struct, frozen=True):
     """What is relied on of a dataset's `info`; the rest is free."""
 
@@ -76,22 +62,12 @@ class Info(msgspec.Struct, frozen=True):
     reference: Reference | None = None
 
 
-class _FromBuild:
-    """A function of `spacql.data.build`, which imports this module and so comes later."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        return getattr(import_module("spacql.data.build"), self.name)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Logged episodes of n agents. Arrays may be memory maps of files larger than memory.
 
     Agents stand side by side in `joint_observations` and `joint_actions`, so that one gather
-    serves a batch; `observations` and `actions` are views of them, one an agent.
+    serves a batch; `observations` and `actions` are views of them, one per agent.
 
     Build one with `Dataset.from_arrays`, `Dataset.from_episodes` or `load_dataset`.
     """
@@ -107,6 +83,9 @@ class Dataset:
     final_action_known: np.ndarray  # (episodes,) bool: the final row's action is the behaviour's
     info: dict[str, Any] = field(default_factory=dict)  # name, seed, provenance, scores, ...
     prey: "Policy | None" = None  # the one inside the world that the data is from, if any
+    # What the dataset's folder says of it, so that it need not be computed again.
+    stored_statistics: Statistics | None = None
+    stored_identity: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "info", as_json(self.info, "info", DataError))
@@ -145,12 +124,8 @@ class Dataset:
         )
 
     # The front doors, with their own signatures and documentation in `spacql.data.build`.
-    if TYPE_CHECKING:
-        from_arrays = staticmethod(build.from_arrays)
-        from_episodes = staticmethod(build.from_episodes)
-    else:
-        from_arrays = _FromBuild()
-        from_episodes = _FromBuild()
+    from_arrays = staticmethod(build.from_arrays)
+    from_episodes = staticmethod(build.from_episodes)
 
     def check_finite(self) -> None:
         """Refuse NaN and infinity, wherever they are. Reads everything."""
@@ -201,11 +176,6 @@ class Dataset:
         """
         return np.flatnonzero((self._kinds != _FINAL) & (self._kinds != _NO_NEXT_ACTION))
 
-    @property
-    def terminal_rows(self) -> np.ndarray:
-        """The transitions after which the task ended."""
-        return np.flatnonzero(self._kinds & _TERMINAL)
-
     def is_terminal(self, rows: np.ndarray) -> np.ndarray:
         return (self._kinds[rows] & _TERMINAL) > 0
 
@@ -242,12 +212,11 @@ class Dataset:
             state=None if self.states is None else at(self.states, rows),
             next_state=None if self.states is None else at(self.states, following),
             terminal=((kinds & _TERMINAL) > 0).astype(np.float32),
-            has_next_action=((kinds & _NO_NEXT_ACTION) == 0).astype(np.float32),
         )
 
     def statistics(self) -> Statistics:
         """Means and deviations of inputs and team reward. Loaded datasets know them already."""
-        return self._statistics
+        return self.stored_statistics or self._statistics
 
     @cached_property
     def _statistics(self) -> Statistics:
@@ -282,6 +251,8 @@ class Dataset:
     @cached_property
     def identity(self) -> str:
         """SHA-256 over the hashes of the stored files: two datasets with equal arrays share it."""
+        if self.stored_identity is not None:
+            return self.stored_identity
         return identity({f"{name}.npy": _npy_sha256(array) for name, array in self.arrays()})
 
 

@@ -1,15 +1,17 @@
 """From transitions as they were brought to episodes as they are stored, each with its final row."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spacql.data import checks
 from spacql.data.checks import OutOfBounds, Rows
-from spacql.data.dataset import Dataset
 from spacql.errors import DataError
 from spacql.spec import Spec
+
+if TYPE_CHECKING:
+    from spacql.data.dataset import Dataset
 
 
 class Logged(NamedTuple):
@@ -42,8 +44,9 @@ def build(
     where: Rows,
     terminated: np.ndarray,
     options: Options,
-) -> Dataset:
+) -> "Dataset":
     """Check the values and give every episode its final row."""
+    from spacql.data.dataset import Dataset  # which offers this as its front door
 
     if not isinstance(options.task, str) or not options.task:
         raise DataError("task must be the name of a world, or a word such as 'custom'.")

@@ -221,15 +221,16 @@ def load_dataset(path: Path | str, verify: bool = False) -> Dataset:
         if verify and sha256(file) != expected.sha256:
             raise DataError(f"{file} is damaged: its SHA-256 is not the one in dataset.json.")
     try:
-        prey = _prey(path) if PREY[0] in record.files else None
-        dataset = replace(_dataset(path, record.spec, record.info), prey=prey)
-        statistics = record.statistics.checked(record.spec)
+        dataset = replace(
+            _dataset(path, record.spec, record.info),
+            prey=_prey(path) if PREY[0] in record.files else None,
+            stored_statistics=record.statistics.checked(record.spec),
+            stored_identity=record.identity,
+        )
         if verify:
             dataset.check_finite()
     except SpacqlError as error:
         raise DataError(f"{path} is damaged: {error}") from error
-    # cached_property reads the instance's dictionary: what the file knows is not computed again.
-    dataset.__dict__.update(_statistics=statistics, identity=record.identity)
     return dataset
 
 

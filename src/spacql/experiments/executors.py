@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from spacql import arguments
 from spacql.algorithms.config import Training
 from spacql.experiments.store import digest, key, summary
 from spacql.runs import finished
@@ -87,6 +88,7 @@ class Local:
 
     def __init__(self, folder: Path, workers: int = 0):
         self.folder = folder
+        arguments.whole("workers", workers, 0)
         self.workers = workers or len(cores())
 
     def execute(self, runs: Sequence[PlannedRun], report: Report) -> None:

@@ -47,7 +47,7 @@ BARS = ((BLUE, ""), (YELLOW, "////"), (ORANGE, "...."), (GREEN, "xxxx"))
 def draw(plan: Plan, store: Store, out: Path | None) -> dict[str, Any]:
     """Write OUT.png and OUT.svg, if asked for. Returns the caption and the numbers."""
     with rc_context(STYLE):
-        kinds = {"figure1": figure1, "figure2": figure2, "figure3": figure3}
+        kinds = {"figure1": figure1, "figure2": figure2, "figure3": figure3, "figure4": figure4}
         kinds |= {"scores": scores, "gaps": gaps}
         figure, data = kinds[plan.name](plan, store)
         data = rounded(data)
@@ -148,10 +148,37 @@ def normalised(weights: np.ndarray) -> np.ndarray:
 
 def figure3(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
     """Weights w_k by quality: normalised as the paper's, and as they are."""
-    runs = stored_runs(plan, store)
-    figure = Figure(figsize=(COLUMN * len(plan.blocks), 3.8), layout="constrained")
-    axes = figure.subplots(2, len(plan.blocks), squeeze=False, sharey="row")
-    weights, counts = [], []
+    figure, weights = _weights(plan, store, ("w$_k$, min-max normalised", "w$_k$"))
+    caption = (
+        "Weights w_k of targets with k replaced agents in SPaCQL, mean over the last quarter of "
+        f"training and {seeds_text([entry['seeds'] for entry in weights])}. Above: for each "
+        "dataset the smallest is 0 and the largest 1. Below: as they are, with one standard "
+        f"deviation over seeds; dotted: all equal. {_training(plan)}"
+    )
+    mixed = mixed_data(stored_runs(plan, store))
+    return figure, {"caption": " ".join([caption, *mixed]), "weights": weights}
+
+
+def figure4(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
+    """How often a bandit replaces k agents, by quality."""
+    figure, weights = _weights(plan, store, ("probability of $k$",))
+    caption = (
+        "How often PLCQL's bandit replaces k agents in the target, mean over the last quarter of "
+        f"training and {seeds_text([entry['seeds'] for entry in weights])}, with one standard "
+        f"deviation over seeds; dotted: all equal. {_training(plan)}"
+    )
+    mixed = mixed_data(stored_runs(plan, store))
+    return figure, {"caption": " ".join([caption, *mixed]), "weights": weights}
+
+
+def _weights(
+    plan: Plan, store: Store, labels: Sequence[str]
+) -> tuple[Figure, list[dict[str, Any]]]:
+    """Bars of w_k by dataset, and the numbers. With two labels, above them normalised ones."""
+    stored_runs(plan, store)  # of which there must be some
+    figure = Figure(figsize=(COLUMN * len(plan.blocks), 1.9 * len(labels)), layout="constrained")
+    axes = figure.subplots(len(labels), len(plan.blocks), squeeze=False, sharey="row")
+    weights = []
     for k, block in enumerate(plan.blocks):
         [method] = block.methods
         for place, column in enumerate(block.columns):
@@ -160,32 +187,26 @@ def figure3(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
             if not found:
                 continue
             mean, std = np.mean(found, axis=0), np.std(found, axis=0)
-            counts.append(len(found))
             entry = {"dataset": column.dataset, "seeds": len(found), "mean": mean.tolist()}
             more = {"std": std.tolist(), "normalised": normalised(mean).tolist()}
             weights.append(entry | more)
-            _bars(axes[0, k], place, normalised(mean), None)
-            _bars(axes[1, k], place, mean, std)
+            if len(labels) > 1:
+                _bars(axes[0, k], place, normalised(mean), None)
+            _bars(axes[-1, k], place, mean, std)
         for axis in axes[:, k]:
             axis.set_xticks(range(len(block.columns)), [c.label for c in block.columns])
             axis.set_xlim(-0.6, len(block.columns) - 0.4)
             if not axis.patches:
                 _nothing(axis)
         axes[0, k].set_title(block.title)
-    axes[0, 0].set_ylabel("w$_k$, min-max normalised")
-    axes[1, 0].set_ylabel("w$_k$")
+    for axis, label in zip(axes[:, 0], labels, strict=True):
+        axis.set_ylabel(label)
     size = max(len(entry["mean"]) for entry in weights)
-    for axis in axes[1]:
+    for axis in axes[-1]:
         axis.axhline(1 / size, color="0.4", linewidth=0.6, linestyle=":", zorder=0)
-    handles, labels = next(a for a in axes.flat if a.patches).get_legend_handles_labels()
-    figure.legend(handles[:size], labels[:size], loc="outside upper center", ncols=size)
-    caption = (
-        "Weights w_k of targets with k replaced agents in SPaCQL, mean over the last quarter of "
-        f"training and {seeds_text(counts)}. Above: for each dataset the smallest is 0 and the "
-        "largest 1. Below: as they are, with one standard deviation over seeds; dotted: all equal. "
-        + _training(plan)
-    )
-    return figure, {"caption": " ".join([caption, *mixed_data(runs)]), "weights": weights}
+    handles, names = next(a for a in axes.flat if a.patches).get_legend_handles_labels()
+    figure.legend(handles[:size], names[:size], loc="outside upper center", ncols=size)
+    return figure, weights
 
 
 def _bars(axis: Axes, place: int, values: np.ndarray, errors: np.ndarray | None) -> None:

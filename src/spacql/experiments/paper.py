@@ -122,6 +122,22 @@ def ablation() -> tuple[Block, ...]:
     return (Block("spread", methods, with_both_penalties("spread", ("random", "expert"))),)
 
 
+def aspac() -> tuple[Block, ...]:
+    """Each of its parts taken out, one at a time, and the two that it is built on."""
+    methods = (
+        Method("aspac", "aspac"),
+        Method("target: SPaCQL's weights", "aspac", {"mixing": "uncertainty"}),
+        Method("target: all agents replaced", "aspac", {"replaced": (3,)}),
+        Method("actors: the others as logged", "aspac", {"others": "logged"}),
+        Method("actors: the others' policies", "aspac", {"others": "policies"}),
+        Method("anchor: squared distance", "aspac", {"anchor": "squared", "anchor_weight": 0.2}),
+        Method("no anchor", "aspac", {"anchor_weight": 0.0}),
+        Method("no penalty", "aspac", {"alpha": 0.0}),
+        *plain(("spacql", "cfcql")),
+    )
+    return tuple(Block(task, methods, columns(task)) for task in ("spread", "tag"))
+
+
 def algorithms() -> tuple[Block, ...]:
     both = with_both_penalties("spread", ("random", "expert"))
     return (
@@ -176,16 +192,23 @@ def figure3() -> tuple[Block, ...]:
     return tuple(Block(task, plain(("spacql",)), columns(task)) for task in ("spread", "world"))
 
 
+def figure4() -> tuple[Block, ...]:
+    tasks = ("spread", "tag", "world")
+    return tuple(Block(task, plain(("plcql",)), columns(task)) for task in tasks)
+
+
 PLANS = {
     "table1": ("CFCQL and ICQL-QS: all agents replaced, or one", table1),
     "table2": ("All algorithms", table2),
     "differences": ("SPaCQL, ICQL-QS and CFCQL, seed by seed", differences),
     "ablation": ("Is it the replacement or the ensemble?", ablation),
+    "aspac": ("aspac without each of its parts", aspac),
     "algorithms": ("All algorithms on spread", algorithms),
     "settings": ("What the settings do to a score", settings),
     "figure1": ("How the agents' actions hang together", tuple),
     "figure2": ("Spread of the ensemble's values at the target's actions", figure2),
     "figure3": ("Weights of the numbers of replaced agents", figure3),
+    "figure4": ("How many agents PLCQL's bandit replaces", figure4),
     "scores": ("All scores in one picture", table2),
     "gaps": ("SPaCQL, ICQL-QS and CFCQL, seed by seed, in one picture", differences),
 }

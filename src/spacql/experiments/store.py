@@ -17,13 +17,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from spacql import records
 from spacql.algorithms.settings import REMOVED
 from spacql.errors import InputError
-from spacql.files import new_file, read_json
-from spacql.runs import finished, slug
+from spacql.files import new_file, safe_name
+from spacql.runs import finished
 from spacql.training.metrics import read_metrics
 
-FORMAT = 1
 POINTS = 20  # most points of a curve
 DIGITS = 5  # significant ones
 METRICS = ("u", "w", "k_eff", "q_data", "q_policy", "td_error", "penalty")
@@ -52,7 +52,7 @@ class StoredRun:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "StoredRun":
-        """A KeyError or TypeError says what is missing or wrong."""
+        """From what `spacql.records` has read, or `summary` made."""
         data, evaluation = record["dataset"], record["evaluation"]
         score = None if evaluation is None else evaluation["score"]
         return cls(
@@ -76,7 +76,7 @@ class StoredRun:
     @property
     def name(self) -> str:
         what = f"{self.algorithm}-{digest(self.config)}-seed-{self.seed}"
-        return f"{slug(self.dataset)}/{slug(what)}.json"
+        return f"{safe_name(self.dataset)}/{safe_name(what)}.json"
 
 
 class Store:
@@ -128,14 +128,14 @@ class Store:
         critics is replaced."""
         from spacql.algorithms.registry import find
 
-        sweep = read_json(path)
+        sweep = records.sweep(path)
         parts, config = [sweep["data"], sweep["algorithm"]], sweep["config"]
         if config.get("penalty", "log-sum-exp") != "log-sum-exp":
             parts.append(config["penalty"])
         usual = getattr(find(sweep["algorithm"]).Config(), "critics", None)
         if config.get("critics", usual) != usual:
             parts.append(f"{config['critics']}-critics")
-        place = self.results / "tuning" / ("-".join(parts) + ".json")
+        place = self.results / "tuning" / f"{safe_name('-'.join(parts))}.json"
         with new_file(place) as temporary:
             temporary.write_text(compact(rounded(sweep), "alphas"))
         return place
@@ -182,15 +182,15 @@ def ended(folder: Path) -> bool:
 
 def summary(folder: Path) -> dict[str, Any]:
     """What is stored of a run folder that is finished, or whose training diverged."""
-    described = read_json(folder / "run.json")
+    described = records.run(folder)
     rows = read_metrics(folder / "metrics.jsonl")
     reached = rows[-1]["round"] if rows else 0
     diverged = ""
     result: dict[str, Any] = {"rounds": reached, "seconds": 0.0, "evaluation": None}
     if finished(folder):
-        result = read_json(folder / "result.json")
+        result = records.result(folder)
     elif (folder / "diverged.json").is_file():
-        diverged = read_json(folder / "diverged.json")["error"]
+        diverged = records.diverged(folder)
     else:
         raise InputError(f"The run in {folder} is not finished.")
     evaluation, note = result["evaluation"], result.get("note", "")
@@ -202,7 +202,7 @@ def summary(folder: Path) -> dict[str, Any]:
             "episodes": evaluation["episodes"],
         }
     return {
-        "format": FORMAT,
+        "format": records.FORMAT,
         "algorithm": described["algorithm"],
         "seed": described["seed"],
         "config": described["config"],
@@ -228,8 +228,8 @@ def thinned(rows: list[dict[str, Any]], points: int = POINTS) -> list[dict[str, 
     for k in scored:
         point = {"round": rows[k]["round"], "score": rows[k]["score"]}
         for name in METRICS:
-            values = [row[name] for row in rows[start : k + 1] if name in row]
-            if values:
+            values = [row[name] for row in rows[start : k + 1] if row.get(name) is not None]
+            if values and len({np.shape(value) for value in values}) == 1:
                 point[name] = np.mean(values, axis=0).tolist()
         curve.append(point)
         start = k + 1
@@ -258,15 +258,9 @@ def compact(record: Mapping[str, Any], rows: str = "curve") -> str:
 
 
 def _read(path: Path) -> StoredRun:
-    record = read_json(path)
-    try:
-        run = StoredRun.from_json(record)
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} is no stored run: {error} is missing or wrong.") from error
+    run = StoredRun.from_json(records.stored(path))
     if run.score is None and not run.diverged:
         raise InputError(f"{path} is no stored run: it has no score.")
-    if record.get("format") != FORMAT:
-        raise InputError(f"{path} has format {record.get('format')}; this spacql reads {FORMAT}.")
     return run
 
 

@@ -5,12 +5,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from spacql import records as stored_records
 from spacql.algorithms.settings import configure
-from spacql.errors import InputError
 from spacql.experiments.plans import QUALITIES, registered, unlike_settings
 from spacql.experiments.store import Store
 from spacql.experiments.tables import markdown_row
-from spacql.files import read_json
 from spacql.worlds import TASKS
 
 NOTE = (
@@ -34,8 +33,8 @@ class Sweep:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "Sweep":
-        """A KeyError or TypeError says what is missing or wrong."""
-        penalty = record["config"]["penalty"]
+        """From what `spacql.records` has read."""
+        penalty = record["config"].get("penalty", "")
         tried = sorted(record["alphas"], key=lambda entry: entry["alpha"])
         return cls(
             algorithm=record["algorithm"],
@@ -87,10 +86,7 @@ def stored(store: Store, only: Sequence[str] = ()) -> list[Sweep]:
 
 
 def _read(path: Path) -> Sweep:
-    try:
-        return Sweep.from_json(read_json(path))
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} is no sweep: {error} is missing or wrong.") from error
+    return Sweep.from_json(stored_records.sweep(path))
 
 
 def records(sweeps: Sequence[Sweep]) -> list[dict[str, Any]]:

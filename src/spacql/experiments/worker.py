@@ -17,6 +17,7 @@ from pathlib import Path
 from spacql.errors import Diverged, SpacqlError
 from spacql.experiments.executors import Event, PlannedRun
 from spacql.experiments.store import summary
+from spacql.interrupts import ended_cleanly
 
 
 def work(
@@ -61,7 +62,8 @@ def main(folder: str, text: str) -> None:
         os.sched_setaffinity(0, {int(core)})
     keep_compiled()
     run = PlannedRun.from_json(json.loads(text))
-    work(run, Path(folder), lambda event: print(json.dumps(asdict(event)), flush=True))
+    with ended_cleanly(signals=(signal.SIGTERM,)):
+        work(run, Path(folder), lambda event: print(json.dumps(asdict(event)), flush=True))
 
 
 def keep_compiled() -> None:

@@ -1,7 +1,7 @@
 """One agent's way of acting. Each kind maps one observation (and a key) to one action.
 
 A kind is an Equinox module with `observation_size`, `low` and `high`. Its arrays are saved as
-safetensors and its other fields as JSON, by `spacql.policies.policy`; `KINDS` names them.
+safetensors and its other fields as JSON, by `spacql.policies.saved`, whose `KINDS` names them.
 """
 
 from collections.abc import Sequence
@@ -86,9 +86,6 @@ class Flee(eqx.Module):
         away = -jnp.sum(relative / (square + 0.01), axis=-2)
         home = -4.0 * jnp.sign(position) * jnp.maximum(jnp.abs(position) - 0.7, 0.0) / 0.3
         return jnp.clip(away + home, jnp.array(self.low), jnp.array(self.high))
-
-
-KINDS = {"uniform": Uniform, "mlp": MLP, "flee": Flee}
 
 
 def from_unit(action: Array, low: Bounds, high: Bounds) -> Array:

@@ -1,16 +1,19 @@
 """A policy: one actor per agent. It is saved as safetensors and JSON, and acts without a world."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import jax
+import msgspec
 import numpy as np
 from jax import Array
 
 from spacql.errors import InputError
-from spacql.files import new_file, read_json, sha256, write_json
+from spacql.files import decoding, new_file, read_record, sha256, write_json
+from spacql.policies.acting import Act, Acting
 from spacql.policies.actors import Uniform
 from spacql.policies.saved import build, build_format_1, describe
 from spacql.spec import Spec
@@ -22,7 +25,8 @@ class Policy(eqx.Module):
     """A team's decentralised policy: agent i's actor sees agent i's observation alone.
 
     `policy(observations, key)` is the pure function for use inside jit. `policy.act` is for
-    everybody else: it checks shapes and returns NumPy arrays.
+    everybody else: it checks shapes and returns NumPy arrays. Deterministic networks act in NumPy,
+    so nothing is compiled; actors of other kinds are compiled once for every batch size.
     """
 
     actors: tuple[Any, ...]
@@ -36,42 +40,16 @@ class Policy(eqx.Module):
             for actor, observation, key in zip(self.actors, observations, keys, strict=True)
         )
 
-    def act(
-        self, observations: Sequence[Any] | Mapping[str, Any], *, key: Array | int = 0
-    ) -> tuple[np.ndarray, ...]:
-        """Actions for one observation per agent, each (size,) or (batch, size).
+    @cached_property
+    def act(self) -> Act:
+        """`act(observations, key=0)`: actions for one observation per agent.
 
-        `observations` is a sequence in the order of `agents`, or a mapping from agent names.
-        `key`, a JAX key or a number, matters only to policies that act at random: give another
-        for every call.
+        Each observation is (size,) or (batch, size). `observations` is a sequence in the order of
+        `agents`, or a mapping from agent names. `key`, a JAX key or a number, matters only to
+        policies that act at random: give another for every call.
         """
-        if isinstance(observations, Mapping):
-            missing = [name for name in self.agents if name not in observations]
-            if missing:
-                raise InputError(
-                    f"No observation for agent {missing[0]!r}; "
-                    f"this policy acts for {', '.join(self.agents)}."
-                )
-            observations = [observations[name] for name in self.agents]
-        if len(observations) != len(self.actors):
-            raise InputError(
-                f"Got {len(observations)} observations; this policy acts for "
-                f"{len(self.actors)} agents ({', '.join(self.agents)})."
-            )
-        arrays: list[Any] = []
-        for agent, actor, observation in zip(self.agents, self.actors, observations, strict=True):
-            array = np.asarray(observation, np.float32)
-            if array.ndim not in (1, 2) or array.shape[-1] != actor.observation_size:
-                raise InputError(
-                    f"The observation of {agent} has shape {array.shape}; expected "
-                    f"({actor.observation_size},) or (batch, {actor.observation_size})."
-                )
-            if not np.isfinite(array).all():
-                raise InputError(f"The observation of {agent} holds NaN or infinity.")
-            arrays.append(array)
-        random = jax.random.key(key) if isinstance(key, int) else key
-        actions = _call(self, tuple(arrays), random)
-        return tuple(np.asarray(action) for action in actions)
+        # A plain object's method: binding one of a module's own takes longer than acting does.
+        return Acting(self.agents, self.actors, partial(_call, self)).act
 
     def save(self, path: Path | str) -> None:
         """Write `path` (weights, safetensors) and the same name with .json (everything else)."""
@@ -97,39 +75,66 @@ class Policy(eqx.Module):
 
         `kinds` are classes of actors that are not ours, by the names that the file has for them.
         """
-        from safetensors import SafetensorError
         from safetensors.numpy import load_file
 
         path = Path(path)
         if path.is_dir():
             path = path / "policy"
-        described = read_json(path.with_suffix(".json"))
-        weights = path.with_suffix(".safetensors")
+        text, weights = path.with_suffix(".json"), path.with_suffix(".safetensors")
+        described = read_record(text, Described)
+        if described.format not in (1, FORMAT):
+            raise InputError(f"{text} has policy format {described.format}; this version reads 1 "
+                             f"to {FORMAT}.")  # fmt: skip
         if not weights.exists():
-            raise InputError(f"There is no file {weights} beside {path.with_suffix('.json')}.")
-        try:
+            raise InputError(f"There is no file {weights} beside {text}.")
+        if described.weights != sha256(weights):
+            raise InputError(f"{weights} does not belong to {text}: one of them was replaced or "
+                             "damaged.")  # fmt: skip
+        with decoding(weights):
             tensors = load_file(weights)
-        except SafetensorError as error:
-            raise InputError(f"{weights} is damaged: {error}.") from error
-        if described.get("format") not in (1, FORMAT):
-            raise InputError(
-                f"{path.with_suffix('.json')} has policy format "
-                f"{described.get('format')!r}; this version reads 1 to {FORMAT}."
-            )
-        if described.get("weights") != sha256(weights):
-            raise InputError(f"{weights} does not belong to {path.with_suffix('.json')}: one of "
-                             "them was replaced or damaged.")  # fmt: skip
-        try:
-            if described["format"] == 1:
-                entries = enumerate(described["actors"])
+        with decoding(f"{text} and {weights.name} do not make a policy, which"):
+            if described.format == 1:
+                entries = enumerate(described.actors)
                 actors = tuple(build_format_1(entry, k, tensors) for k, entry in entries)
             else:
-                actors = build(described["actors"], tensors, kinds or {})
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{path.with_suffix('.json')} and {weights.name} do not make a policy: {error!r}."
-            ) from error
-        return Policy(actors, name=described["name"], agents=tuple(described["agents"]))
+                actors = build(described.actors, tensors, kinds or {})
+            policy = Policy(actors, name=described.name, agents=described.agents)
+            check(policy, tensors)
+        return policy
+
+
+class Described(msgspec.Struct, frozen=True):
+    """What policy.json holds."""
+
+    format: int
+    name: str
+    agents: tuple[str, ...]
+    weights: str
+    actors: list[Any]
+
+
+def check(policy: Policy, tensors: Mapping[str, np.ndarray]) -> None:
+    """Refuse what could not act: other sizes than its parts say, no bounds, NaN and infinity.
+
+    The actors are traced, not run, with observations of the size that they say they take.
+    """
+    if not len({*policy.agents}) == len(policy.agents) == len(policy.actors) > 0:
+        raise InputError(f"{len(policy.actors)} actors do not fit the agents {policy.agents}.")
+    for name, array in tensors.items():
+        if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
+            raise InputError(f"the array {name} holds NaN, infinity or no numbers.")
+    seen = []
+    for agent, actor in zip(policy.agents, policy.actors, strict=True):
+        sizes = Spec("policy", (agent,), (actor.observation_size,), (actor.low,), (actor.high,), 1)
+        bounds = (*sizes.action_low[0], *sizes.action_high[0])
+        if not all(isinstance(x, int | float) and abs(x) < 1e30 for x in bounds):
+            raise InputError(f"the action bounds of {agent!r} are no numbers.")
+        seen.append(jax.ShapeDtypeStruct(sizes.observation_sizes, np.float32))
+    acted = jax.eval_shape(policy, seen, jax.random.key(0))
+    for agent, actor, action in zip(policy.agents, policy.actors, acted, strict=True):
+        if action.shape != (len(actor.low),) or action.dtype != np.float32:
+            raise InputError(f"the actor of {agent!r} acts with {action.shape} {action.dtype}; its "
+                             f"bounds say ({len(actor.low)},).")  # fmt: skip
 
 
 def uniform(spec: Spec) -> Policy:
@@ -139,5 +144,10 @@ def uniform(spec: Spec) -> Policy:
 
 
 @eqx.filter_jit
-def _call(policy: Policy, observations: tuple[Array, ...], key: Array) -> tuple[Array, ...]:
+def _jitted(policy: Policy, observations: tuple[Array, ...], key: Array) -> tuple[Array, ...]:
     return policy(observations, key)
+
+
+def _call(policy: Policy, observations: tuple[Any, ...], key: Any) -> tuple[np.ndarray, ...]:
+    random = jax.random.key(key) if isinstance(key, int) else key
+    return tuple(np.asarray(action) for action in _jitted(policy, observations, random))

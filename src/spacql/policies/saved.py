@@ -2,7 +2,7 @@
 
 An actor is an Equinox module. Its arrays go into one safetensors file, named by their paths in the
 policy's pytree ("0.weights.1"); everything else goes into JSON, with the name of the module's kind.
-Kinds are found by name and never imported from a file: ours are in `actors.KINDS`, other packages
+Kinds are found by name and never imported from a file: ours are in `KINDS`, other packages
 add theirs by entry points of the group `spacql.actors`, and `Policy.load` takes any by hand.
 """
 
@@ -16,9 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from spacql.errors import InputError
-from spacql.policies.actors import KINDS
+from spacql.policies.actors import MLP, Flee, Uniform
+from spacql.policies.diffusion import Diffusion
 
 GROUP = "spacql.actors"
+KINDS = {"uniform": Uniform, "mlp": MLP, "flee": Flee, "diffusion": Diffusion}
 Tensors = dict[str, np.ndarray]
 
 

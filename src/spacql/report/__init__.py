@@ -2,4 +2,4 @@
 
 from spacql.report.page import report as report
 from spacql.report.page import write as write
-from spacql.report.sections import Section as Section
+from spacql.report.subject import Section as Section

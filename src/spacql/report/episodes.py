@@ -20,16 +20,19 @@ def moving(team: Team) -> dict[str, Any] | None:
     """Episodes of a team's first policy as what the page draws; None where none can be drawn."""
     import jax
 
-    from spacql.worlds import make, rollout
+    from spacql.policies import Policy
+    from spacql.runs import world_of
+    from spacql.worlds import rollout
     from spacql.worlds.render import states_of
     from spacql.worlds.world import is_jax
 
     policy, run = policy_of(team)
-    if policy is None or run is None:
+    if policy is None or run is None or run.folder is None:
         return None
     try:
-        world: Any = make(run.task)
-        if not is_jax(world) or world.spec.prey != run.spec.get("prey", world.spec.prey):
+        prey = Policy.load(run.folder / "prey") if (run.folder / "prey.json").exists() else None
+        world: Any = world_of({"task": run.task, "prey": run.prey}, prey)
+        if not is_jax(world):
             return None
         (found,) = rollout(world, policy, jax.random.key(run.seed), EPISODES, trajectories=True)
     except SpacqlError:
@@ -53,7 +56,7 @@ def moving(team: Team) -> dict[str, Any] | None:
         "name": f"{team.label} on {team.dataset}, seed {run.seed}",
         "task": world.spec.task,
         "start": float(world.extent),
-        "extent": max(1.1 * float(world.extent), float(furthest) + 0.1),
+        "extent": max(1.1 * float(world.extent), float(furthest) + max(sizes)),
         "agents": [
             {"size": size, "prey": chased and k == len(sizes) - 1} for k, size in enumerate(sizes)
         ],

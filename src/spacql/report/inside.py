@@ -8,7 +8,8 @@ from markupsafe import Markup
 from spacql.report.charts import Series, line_chart, series_legend
 from spacql.report.episodes import departure
 from spacql.report.markup import join, number, short, table, tag
-from spacql.report.sections import FEW, Subject, points_of, series_of
+from spacql.report.sections import points_of, series_of
+from spacql.report.subject import FEW, Subject
 from spacql.report.teams import Team
 
 # Metrics that have a meaning worth a line; others are shown by their own names.
@@ -20,8 +21,7 @@ MEANING = {
     "q_policy": "value of the policies' actions, in the reward's units",
     "td_error": "temporal-difference error, in the reward's units",
     "penalty": "conservative penalty",
-    "lambda": "weight of each agent in the penalty",
-    "divergence": "divergence of each agent's policy from the log",
+    "anchor_distance": "squared distance of the policies from the log, as the anchor measures it",
 }
 FIRST = tuple(MEANING)
 SKIPPED = ("round", "score", "return")

@@ -116,7 +116,7 @@ for (const player of document.querySelectorAll(".player")) {
     const unit = size / (2 * extent), X = x => (x + extent) * unit, Y = y => (extent - y) * unit;
     const disc = (x, y, r) => { pen.beginPath(); pen.arc(X(x), Y(y), r, 0, 7); };
     const text = colour("--text"), soft = colour("--soft");
-    pen.lineCap = "round";
+    pen.lineCap = "butt";
     pen.lineWidth = 1; pen.strokeStyle = soft; pen.setLineDash([4, 5]);
     pen.strokeRect(X(-start), Y(start), 2 * start * unit, 2 * start * unit);
     pen.setLineDash([]);
@@ -129,7 +129,7 @@ for (const player of document.querySelectorAll(".player")) {
       }
     });
     agents.forEach((agent, k) => {
-      const ink = colour(agent.prey ? "--prey" : "--c" + k % 7);
+      const ink = colour(agent.prey ? "--prey" : "--c" + [0, 1, 3, 4, 8, 5, 9][k % 7]);
       pen.strokeStyle = ink; pen.lineWidth = 2.5;
       for (let t = 1; t <= step; t++) {
         pen.globalAlpha = 0.2 + 0.6 * t / step;
@@ -152,7 +152,7 @@ for (const player of document.querySelectorAll(".player")) {
       pen.lineWidth = 3;
       if (mark.look === "landmark") {
         for (const [ink, width] of [[colour("--ground"), 7], [text, 3.5]]) {
-          pen.strokeStyle = ink; pen.lineWidth = width;
+          pen.strokeStyle = ink; pen.lineWidth = width; pen.lineCap = "round";
           pen.beginPath();
           for (const s of [1, -1]) {
             pen.moveTo(X(x) - 6, Y(y) - 6 * s); pen.lineTo(X(x) + 6, Y(y) + 6 * s);

@@ -12,8 +12,9 @@ from spacql.errors import InputError
 from spacql.files import new_file
 from spacql.report import inside, repeat, sections, show, verdicts
 from spacql.report.markup import count, join, tag
-from spacql.report.sections import Section, Subject
+from spacql.report.overview import overview
 from spacql.report.source import gather
+from spacql.report.subject import FEW, Section, Subject
 from spacql.report.teams import teams
 
 LIMIT = 5_000_000  # bytes
@@ -34,10 +35,10 @@ def report(places: Sequence[Path], out: Path, title: str = "") -> Path:
         title = f"{who} on {where}"
     lead = " ".join(
         verdicts.headline(name, found) for name, found in subject.datasets.items()
-        if len(names) <= sections.FEW
+        if len(names) <= FEW
     )  # fmt: skip
     if not lead:
-        lead = sections.overview(subject)
+        lead = overview(subject)
     return write(out, title, of_trainings(subject), lead=lead)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from spacql.report.markup import join, table, tag
-from spacql.report.sections import Subject
+from spacql.report.subject import Subject
 from spacql.report.teams import Team, unusual
 
 

@@ -1,14 +1,12 @@
 """The sections of a page about trainings, in the order in which a reader asks."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from spacql.report import verdicts
 from spacql.report.charts import (
-    COLOURS,
     Mark,
     Row,
     Series,
@@ -18,36 +16,10 @@ from spacql.report.charts import (
     series_legend,
 )
 from spacql.report.markup import count, join, number, span, table, tag
+from spacql.report.overview import standings_table, tally_table
 from spacql.report.source import Trained
-from spacql.report.teams import Team, by_dataset, compared
-
-FEW = 4  # datasets: with more, charts of every metric would bury the reader
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of a page. A page is a list of these, whatever made them."""
-
-    id: str
-    title: str
-    body: Markup
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a report is about."""
-
-    shown: Sequence[Team]
-    others: Sequence[Team] = ()  # further configurations, for a table alone
-
-    @property
-    def datasets(self) -> dict[str, list[Team]]:
-        return by_dataset(self.shown)
-
-    @property
-    def colours(self) -> dict[str, int]:
-        """One colour for a label on the whole page."""
-        return {label: k for k, label in enumerate(dict.fromkeys(t.label for t in self.shown))}
+from spacql.report.subject import FEW, Subject
+from spacql.report.teams import Team, compared
 
 
 def learnt(subject: Subject) -> Markup:
@@ -108,17 +80,18 @@ def scores(subject: Subject) -> Markup:
                          caption=f"Scores on {dataset}", axis="score", include=(0.0, 100.0)),
                 class_="panel")
         )  # fmt: skip
-    entries = [
-        ("centre", "interquartile mean over seeds"),
-        ("interval", "its 95 % interval (of one seed: over its episodes)"),
-    ]
+    if kinds["seed"]:
+        words = "its 95 % interval over seeds (of one seed: over its episodes)"
+        entries = [("centre", "interquartile mean"), ("interval", words)]
+    else:
+        entries = [("centre", "score"), ("interval", "its 95 % interval over episodes")]
     entries += [("seed", "one seed")] if kinds["seed"] else []
     entries += [("paper", "the paper's number, on its own data")] if kinds["paper"] else []
     entries += [("log", "the log itself")] if kinds["log"] else []
     scale = "A score of 0 is what uniform actions get, 100 what the expert gets."
     parts.append(tag("p", scale))
     if len(subject.datasets) > FEW:
-        parts.append(_overview(subject))
+        parts.append(standings_table(subject))
     parts.append(legend(entries))
     parts.append(tag("div", panels, class_="panels" if len(panels) > 1 else None))
     if subject.others:
@@ -153,69 +126,6 @@ def _score_row(team: Team, subject: Subject) -> Row:
             (seeds, len(team.scored)),
         ],
     )
-
-
-@dataclass(frozen=True)
-class Standing:
-    """An algorithm over many datasets."""
-
-    label: str
-    mean: float | None  # of the mean scores on the datasets that all algorithms have seen
-    highest: int  # on how many datasets
-    near: int  # on how many it is the highest, or its interval overlaps with that of the highest
-
-
-def standings(subject: Subject) -> tuple[list[Standing], int]:
-    """The algorithms, best first, and the number of datasets that all of them have seen."""
-    from spacql.experiments.tables import overlapping_with_best
-
-    names = list(dict.fromkeys(team.label for team in subject.shown))
-    highest, near = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
-    means: dict[str, list[float]] = {name: [] for name in names}
-    for found in subject.datasets.values():
-        scored = [team for team in found if team.statistics is not None]
-        marked = overlapping_with_best([team.statistics for team in scored])
-        for team, is_near in zip(scored, marked, strict=True):
-            near[team.label] += is_near
-        if scored:
-            highest[max(scored, key=lambda team: team.centre or 0.0).label] += 1
-        if {team.label for team in scored} == set(names):
-            for team in scored:
-                means[team.label].append(team.statistics.mean if team.statistics else 0.0)
-    complete = len(means[names[0]])
-    order = [
-        Standing(name, sum(means[name]) / complete if complete else None, highest[name], near[name])
-        for name in names
-    ]
-    return sorted(order, key=lambda one: (-(one.mean or 0.0), -one.near)), complete
-
-
-def overview(subject: Subject) -> str:
-    """Many datasets in a sentence."""
-    order, complete = standings(subject)
-    if not complete or len(order) < 2:
-        return ""
-    first = order[0]
-    return (
-        f"{first.label} has the highest mean score, {number(first.mean)}, over "
-        f"{count(complete, 'dataset')}. It is the highest, or its interval overlaps with that of "
-        f"the highest, on {first.near} of {len(subject.datasets)}."
-    )
-
-
-def _overview(subject: Subject) -> Markup:
-    order, complete = standings(subject)
-    rows: list[list[Any]] = [
-        [tag("span", one.label, class_=f"name s{subject.colours[one.label] % COLOURS}"),
-         (number(one.mean), -1e9 if one.mean is None else one.mean),
-         (str(one.highest), one.highest), (str(one.near), one.near)]
-        for one in order
-    ]  # fmt: skip
-    caption = f"Over {count(len(subject.datasets), 'dataset')}"
-    note = "Highest or near it: three seeds or more, and an interval that overlaps with that of "
-    note += f"the highest. Mean score: over the {complete} datasets that all have seen."
-    head = ["algorithm", "mean score", "highest on", "highest or near it on"]
-    return join([table(head, rows, caption=caption), tag("p", note, class_="note")])
 
 
 def _other_settings(others: Sequence[Team]) -> Markup:
@@ -289,22 +199,16 @@ def real(subject: Subject) -> Markup | None:
         words += " Where the interval has 0 in it, the verdict is unclear."
         parts.append(tag("p", words))
         if len(panels) > FEW:
-            parts.append(_tally(subject, tally))
+            parts.append(tally_table(subject, tally))
         parts.append(tag("div", panels, class_="panels" if panels[1:] else None))
+    alone = [team for team in subject.shown if len(team.scored) == 1]
+    if alone and len(subject.datasets) <= FEW:
+        words = "One seed says little about the next: its interval is over the episodes of one "
+        words += "training. More of them: --seeds 0 1 2 3 4."
+        parts.append(tag("p", words))
     if against:
         parts += [tag("h3", "Against the log"), tag("ul", against)]
     return join(parts) if parts else None
-
-
-def _tally(subject: Subject, tally: dict[str, dict[str, int]]) -> Markup:
-    """On how many datasets the first algorithm is ahead of each other one."""
-    words = ("ahead", "behind", "unclear", "one seed")
-    rows = [[tag("span", name, class_=f"name s{subject.colours[name] % COLOURS}"),
-             *((str(counts.get(word, 0)), counts.get(word, 0)) for word in words)]
-            for name, counts in tally.items()]  # fmt: skip
-    first = subject.shown[0].label
-    caption = f"On how many datasets {first} is ahead of the others"
-    return table([f"{first} beside", *words], rows, caption=caption)
 
 
 def series_of(
@@ -337,5 +241,6 @@ def training(subject: Subject) -> Markup | None:
     if several:
         words += "Line: mean over seeds. Band: from the lowest to the highest seed. "
     words += "Point at a chart, or focus it and use the arrow keys, for the numbers of every seed."
-    return join([tag("p", words), series_legend(list(subject.colours.items())),
+    names = list(subject.colours.items())
+    return join([tag("p", words), series_legend(names) if names[1:] else None,
                  tag("div", charts, class_="charts")])  # fmt: skip

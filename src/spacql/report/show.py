@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from spacql.report.episodes import beside_the_log, moving
 from spacql.report.markup import data, join, table, tag
-from spacql.report.sections import Subject
+from spacql.report.subject import Subject
 
 MOST = 6  # teams that can be looked at
 

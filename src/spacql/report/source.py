@@ -3,11 +3,10 @@
 Nothing else in the report knows how either lies on the disk.
 """
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ import numpy as np
 
 from spacql.errors import InputError, SpacqlError
 from spacql.experiments.store import Store, StoredRun, digest, run_folders
-from spacql.files import read_json
+from spacql.files import as_record, read_record
+from spacql.report.records import Described, Diverged, Evaluated, Level, Result
 from spacql.training.metrics import read_metrics
 
 POINTS = 50  # most points of a curve
@@ -39,27 +39,20 @@ class Trained:
     curve: Sequence[Mapping[str, Any]]  # round, score and metrics
     rounds: int  # that it has reached
     score: float | None = None
-    returned: float | None = None
     interval: tuple[float, float] | None = None  # of the score, over episodes
-    episodes: int = 0
     seconds: float = 0.0
     note: str = ""  # why there is no score
     level: float | None = None  # the score of the log itself
     data: str = ""  # where the dataset was
-    spec: Mapping[str, Any] = field(default_factory=dict)
+    agents: Sequence[str] = ()
+    task: str = ""  # the world, and the prey in it
+    prey: str = ""
     folder: Path | None = None  # of the run; stored results have none
 
     @property
     def finished(self) -> bool:
-        return self.rounds >= int(self.config.get("rounds", 0)) and not self.note
-
-    @property
-    def task(self) -> str:
-        return str(self.spec.get("task") or self.dataset.partition("-")[0])
-
-    @property
-    def agents(self) -> list[str]:
-        return [str(agent) for agent in self.spec.get("agents", ())]
+        planned = self.config.get("rounds")
+        return not self.note and (not isinstance(planned, int) or self.rounds >= planned)
 
 
 def gather(places: Sequence[Path]) -> list[Trained]:
@@ -84,80 +77,64 @@ def gather(places: Sequence[Path]) -> list[Trained]:
 
 def stored_runs(results: Path) -> list[Trained]:
     path = results / LEVELS
-    levels = read_json(path) if path.is_file() else {}
+    levels = read_record(path, dict[str, Level]) if path.is_file() else {}
     return [_of_record(run, levels) for run in Store(results)]
 
 
-def _of_record(run: StoredRun, levels: Mapping[str, Any]) -> Trained:
-    record = run.record
-    described = _described(record, f"the stored run {run.name}")
-    evaluation = record["evaluation"] or {}
-    level = levels.get(f"{run.dataset}/{record['dataset'].get('seed')}", {})
-    same = level.get("identity") == record["dataset"].get("identity")
+def _of_record(run: StoredRun, levels: Mapping[str, Level]) -> Trained:
+    described = as_record(run.record, Described, f"the stored run {run.name}")
+    level = levels.get(f"{run.dataset}/{described.dataset.seed}", Level())
     return Trained(
-        **described,
+        **_common(described),
         curve=run.curve,
-        rounds=record["rounds"],
+        rounds=as_record(run.record, Result, run.name).rounds,
         score=_number(run.score),
-        returned=_number((evaluation.get("return") or {}).get("mean")),
-        episodes=int(evaluation.get("episodes") or 0),
         seconds=_number(run.seconds) or 0.0,
-        note=str(record.get("diverged", "")),
-        level=_number(level.get("score")) if same else None,
+        note=run.diverged,
+        level=level.score if level.identity == described.dataset.identity else None,
     )
 
 
 def of_folder(folder: Path) -> Trained:
     """One run folder (RUN/seed-0)."""
-    described = read_json(folder / "run.json")
-    try:
-        rows = read_metrics(folder / "metrics.jsonl")
-    except json.JSONDecodeError as error:
-        raise InputError(f"{folder / 'metrics.jsonl'} is not valid JSON: {error}.") from error
-    result: dict[str, Any] = {}
+    described = read_record(folder / "run.json", Described)
+    rows = read_metrics(folder / "metrics.jsonl")
+    result = Result(rounds=rows[-1]["round"] if rows else 0)
     if (folder / "result.json").is_file():
-        result = read_json(folder / "result.json")
-    evaluation = result.get("evaluation") or {}
-    reached = result.get("rounds") or (rows[-1].get("round", 0) if rows else 0)
-    common = _described(described, str(folder))
-    ends = [_number(end) for end in evaluation.get("score_interval") or ()]
-    low, high = ends if len(ends) == 2 else (None, None)
+        result = read_record(folder / "result.json", Result)
+    elif (folder / "diverged.json").is_file():
+        result.note = read_record(folder / "diverged.json", Diverged).error
+    evaluation = result.evaluation or Evaluated()
     run = Trained(
-        **common,
+        **_common(described),
         curve=thinned(rows),
-        rounds=int(reached),
-        score=_number(evaluation.get("score")),
-        returned=_number((evaluation.get("return") or {}).get("mean")),
-        interval=None if low is None or high is None else (low, high),
-        episodes=int(evaluation.get("episodes") or 0),
-        seconds=_number(result.get("seconds")) or 0.0,
-        note=str(result.get("note") or evaluation.get("note") or ""),
-        data=str(described.get("data") or ""),
-        spec=described.get("spec") or {},
+        rounds=result.rounds,
+        score=_number(evaluation.score),
+        interval=evaluation.score_interval,
+        seconds=result.seconds,
+        note=result.note or evaluation.note,
+        data=described.data,
+        agents=described.spec.agents,
+        task=described.spec.task,
+        prey=described.spec.prey,
         folder=folder,
     )
     return run if run.score is None else _with_level(run)
 
 
-def _described(record: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What run.json and a stored record share."""
-    try:
-        dataset = record["dataset"]
-        return {
-            "algorithm": str(record["algorithm"]),
-            "seed": int(record["seed"]),
-            "config": dict(record["config"]),
-            "dataset": str(dataset["name"]),
-            "dataset_seed": dataset.get("seed"),
-            "identity": str(dataset.get("identity") or ""),
-            "transitions": dataset.get("transitions"),
-            "reference": dataset.get("reference") or {},
-            "versions": dict(record.get("versions") or {}),
-        }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"{where} does not describe a run: {error} is missing or wrong."
-        ) from error
+def _common(described: Described) -> dict[str, Any]:
+    log = described.dataset
+    return {
+        "algorithm": described.algorithm,
+        "seed": described.seed,
+        "config": described.config,
+        "dataset": log.name,
+        "dataset_seed": log.seed,
+        "identity": log.identity,
+        "transitions": log.transitions,
+        "reference": log.reference or {},
+        "versions": described.versions,
+    }
 
 
 def _number(value: Any) -> float | None:
@@ -185,13 +162,11 @@ def dataset_of(run: Trained) -> Any:
     with suppress(SpacqlError, KeyError):  # no name of ours
         places.append(cache.place(run.dataset, run.dataset_seed or 0))
     for place in places:
-        if (place / "dataset.json").is_file():
-            try:
+        with suppress(SpacqlError, OSError):  # it is not there, or no dataset
+            if (place / "dataset.json").is_file():
                 log = load_dataset(place)
-            except SpacqlError:
-                continue
-            if log.identity == run.identity:
-                return log
+                if log.identity == run.identity:
+                    return log
     return None
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from spacql.errors import SpacqlError
 from spacql.experiments.paper import published as published_score
-from spacql.experiments.plans import QUALITIES, TASKS, registered, unlike_settings
+from spacql.experiments.plans import QUALITIES, registered, unlike_settings
 from spacql.experiments.store import signature
 from spacql.experiments.tables import Statistics, difference, statistics
 from spacql.report.source import Trained
+from spacql.worlds import TASKS
 
 ENOUGH = 3  # seeds: the interval of fewer says little
 

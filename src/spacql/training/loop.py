@@ -26,9 +26,9 @@ from spacql.training.checkpoints import Checkpoints
 from spacql.training.metrics import (
     Loggers,
     MetricsFile,
-    read_metrics,
     refuse_non_finite,
     rows_of,
+    whole_rounds,
 )
 
 CHUNK = 10  # most rounds in one compiled call
@@ -73,7 +73,7 @@ def fit(
     state = init(jax.random.key(seed))
     checkpoints = Checkpoints(folder / "checkpoints")
     # What the metrics lack, too, is done again: to the same bits.
-    done = checkpoints.latest(at_most=len(read_metrics(folder / "metrics.jsonl"))) or 0
+    done = checkpoints.latest(at_most=whole_rounds(folder / "metrics.jsonl")) or 0
     if done:
         state = checkpoints.restore(done, state)
     metrics_file = MetricsFile(folder / "metrics.jsonl", after=done)

@@ -39,12 +39,11 @@ class MetricsFile:
             self._file.close()
 
 
-class _Row(msgspec.Struct):
-    round: int
+Row = dict[str, int | float | list[float] | None]
 
 
 def _whole_rows(path: Path | str) -> list[tuple[bytes, dict[str, Any]]]:
-    """The lines of rounds 1, 2, ... up to the first that is cut, damaged or missing."""
+    """The lines up to the first that is cut or damaged, and what they hold."""
     if not Path(path).exists():
         return []
     regular_file(path)
@@ -52,19 +51,25 @@ def _whole_rows(path: Path | str) -> list[tuple[bytes, dict[str, Any]]]:
     with decoding(path), open(path, "rb") as file:
         for line in file:
             try:
-                row = msgspec.json.decode(line)
-                number = msgspec.convert(row, _Row).round
+                row = msgspec.json.decode(line, type=Row)
             except (msgspec.MsgspecError, RecursionError):
                 break
-            if not line.endswith(b"\n") or number != len(rows) + 1:
+            number, before = row.get("round"), rows[-1][1]["round"] if rows else 0
+            if not line.endswith(b"\n") or not isinstance(number, int) or number <= before:
                 break
             rows.append((line, row))
     return rows
 
 
 def read_metrics(path: Path | str) -> list[dict[str, Any]]:
-    """Rounds 1, 2, ... as far as they are whole; a line that a kill cut short is left out."""
+    """The rounds as far as they are whole; a line that a kill cut short is left out."""
     return [row for _, row in _whole_rows(path)]
+
+
+def whole_rounds(path: Path | str) -> int:
+    """How many rounds there are, from the first, without one that is missing."""
+    rows = _whole_rows(path)
+    return next((k for k, (_, row) in enumerate(rows) if row["round"] != k + 1), len(rows))
 
 
 def rows_of(metrics: Mapping[str, Any], first_round: int) -> list[dict[str, Any]]:

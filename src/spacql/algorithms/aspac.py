@@ -1,0 +1,163 @@
+"""ASPAC, anchored soft-partial actor-critic: our own algorithm, one configuration for all data.
+
+SPaCQL's critic with three changes, each of which an option takes out again.
+
+**Target.** Sets of k = 1..n replaced agents as in SPaCQL, but the weight goes to the sets whose
+value is highest in the worst case, with b the sharpness:
+
+    Y = r + gamma sum_k w_k q_k,      q_k = min_j Qtar_j(s', a'^(k)),      w = softmax_k(b q_k)
+
+Where the critics agree about what all policies would do together, that is the joint target; where
+they do not, its minimum falls and fewer agents are replaced.
+
+**Actors.** As many steps as the critics. Agent i climbs Q(s, pi_i(o_i), x_-i), where each of the
+others does in x what its policy would do, with a probability that is drawn uniformly for every
+transition, and else what the log says. All logged is the paper's actor, which answers to a team
+that does not change; all policies is MADDPG's, which asks for joint actions that no log has.
+
+**Anchor.** An actor pays for leaving the log, in units of how widely the log acts there:
+
+    c mean_d ((pi_i(o_i) - m_i(o_i)) / sigma_i(o_i))^2
+
+m_i and sigma_i are a learnt Gaussian of the behaviour. Where behaviour is narrow, as an expert's,
+the anchor holds fast; where it is random, it hardly holds: the strength comes from the data.
+
+**Penalty.** CFCQL's log-sum-exp, one agent at a time, with one alpha for all data.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from spacql.algorithms import actors as actor_part
+from spacql.algorithms import densities as density_part
+from spacql.algorithms import learner
+from spacql.algorithms.actors import Networks, act, squared_distance
+from spacql.algorithms.config import Counterfactual
+from spacql.algorithms.conservative import (
+    critic_update,
+    one_agent_at_a_time,
+    partial_target,
+    tanh_cost,
+    trust_weights,
+)
+from spacql.algorithms.critics import Metrics
+from spacql.algorithms.densities import Densities, standardised_distance
+from spacql.algorithms.learner import own_values, play_round, with_actors
+from spacql.algorithms.replacement import random_sets, uncertainty
+from spacql.algorithms.transitions import Transitions, raw_q
+from spacql.data import Batch
+from spacql.data.dataset import Statistics
+from spacql.policies import Policy
+from spacql.spec import Spec
+
+NEEDS_NEXT_ACTION = True  # a'^(k) keeps logged next actions
+
+
+@dataclass(frozen=True)
+class Config(Counterfactual):
+    rounds: int = 15_000  # a round: one step of the critics, then one of actors and targets
+    updates: int = 1  # critic updates per round
+    batch_size: int = 256  # transitions per batch
+    hidden: tuple[int, ...] = (128, 128)  # units of the hidden layers, of all networks
+    learning_rate: float = 0.003  # Adam, critics
+    target_rate: float = 0.005  # how far targets move towards their networks, per round
+    tanh_cost: float = 0.01  # weight of the squared input of the tanh in the actors' loss
+    alpha: float = 0.1  # weight of the penalty, for standardised rewards
+    penalty_every: int = 4  # the penalty looks at one transition in this many
+    replaced: tuple[int, ...] = ()  # the numbers k of replaced agents to mix; empty: 1 to n
+    mixing: Literal["lower-bound", "uncertainty"] = "lower-bound"  # w_k as above, or SPaCQL's
+    sharpness: float = 10.0  # b, of the softmax over lower bounds, for standardised rewards
+    others: Literal["partial", "logged", "policies"] = "partial"  # what the actors see
+    anchor: Literal["likelihood", "squared"] = "likelihood"  # or the plain squared distance
+    anchor_weight: float = 0.002  # c; 0: no anchor
+
+
+class State(learner.State):
+    densities: Densities
+
+
+def init(key: Array, spec: Spec, config: Config, statistics: Statistics) -> State:
+    team_key, density_key = jax.random.split(key)
+    team = learner.init(team_key, spec, config, statistics)
+    densities = density_part.init(density_key, spec, statistics, config)
+    return State(team.actors, team.critics, team.scale, spec, densities)
+
+
+def update(state: State, batch: Batch, key: Array, config: Config) -> tuple[State, Metrics]:
+    def critic_step(key: Array, state: State, t: Transitions) -> tuple[State, Metrics]:
+        return critic_update(target, one_agent_at_a_time, key, state, t, config)
+
+    def actor_step(key: Array, state: State, t: Transitions) -> tuple[State, Metrics]:
+        state, of_densities = improve_densities(state, t, config)
+        state, of_actors = improve_actors(key, state, t, config)
+        return state, of_densities | of_actors
+
+    return play_round(critic_step, actor_step, state, batch, key, config)
+
+
+def policy(state: State) -> Policy:
+    return actor_part.policy(state.actors, state.spec, "aspac")
+
+
+def target(
+    key: Array, state: State, t: Transitions, config: Config
+) -> tuple[State, Array, Metrics]:
+    """Y = r + gamma sum_k w_k min_j Qtar_j(s', a'^(k))."""
+    noise_key, set_key = jax.random.split(key)
+    batch, n, _ = t.a.shape
+    sets = random_sets(set_key, batch, n, config.replaced or range(1, n + 1))  # (B, K, n)
+
+    def lower_bound_weights(state: learner.State, s: Array, a_k: Array, q_k: Array) -> Any:
+        return jax.nn.softmax(config.sharpness * jnp.min(q_k, axis=0)), uncertainty(q_k)
+
+    weigh = lower_bound_weights if config.mixing == "lower-bound" else trust_weights
+    return state, *partial_target(noise_key, state, t, sets, config, weigh)
+
+
+def improve_densities(state: State, t: Transitions, config: Config) -> tuple[State, Metrics]:
+    """One maximum-likelihood step of the behaviour's densities, where the anchor needs them."""
+    if config.anchor != "likelihood" or not config.anchor_weight:
+        return state, {}
+    densities, metrics = density_part.step(state.densities, state.spec, t.observations, t.a, config)
+    return eqx.tree_at(lambda s: s.densities, state, densities), metrics
+
+
+def what_others_do(key: Array, pi: Array, a: Array, config: Config) -> Array:
+    """x (B, n, d): policies' and logged actions, agent by agent, as the actors see them."""
+    if config.others == "logged":
+        return a
+    if config.others == "policies":
+        return pi
+    share_key, draw_key = jax.random.split(key)
+    share = jax.random.uniform(share_key, (len(a), 1))  # of the others that are replaced
+    return jnp.where((jax.random.uniform(draw_key, a.shape[:2]) < share)[..., None], pi, a)
+
+
+def improve_actors(
+    key: Array, state: State, t: Transitions, config: Config
+) -> tuple[State, Metrics]:
+    """One step of every actor on -Q(s, pi_i(o_i), x_-i) + its anchor + its costs."""
+    spec = state.spec
+    pi = act(spec, state.actors.online, t.observations)
+    values_of = own_values(state, t.s, what_others_do(key, pi, t.a, config))
+
+    def loss(networks: Networks) -> Any:
+        pi = act(spec, networks, t.observations)
+        q = jnp.stack([jnp.mean(value) for value in values_of(pi)])  # (n,)
+        if config.anchor == "likelihood":
+            distance = standardised_distance(state.densities, spec, t.observations, pi)
+        else:
+            distance = squared_distance(spec, pi, t.a)  # (B, n)
+        anchor = config.anchor_weight * jnp.sum(jnp.mean(distance, axis=0))
+        cost = config.action_cost * jnp.sum(jnp.mean(pi**2, axis=(0, 2)))
+        cost += tanh_cost(networks, t, config)
+        return anchor + cost - jnp.sum(q), (jnp.mean(q), jnp.mean(distance))
+
+    actors, (q, distance), metrics = actor_part.step(state.actors, loss, config)
+    found = {"q_policy": raw_q(state.scale, q, config.discount), "anchor_distance": distance}
+    return with_actors(state, actors), found | metrics

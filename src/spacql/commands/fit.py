@@ -1,0 +1,81 @@
+"""`spacql fit --data LOGS --out DIR`."""
+
+from pathlib import Path
+from typing import Any
+
+
+def fit(
+    data: str,
+    out: Path,
+    quick: bool = False,
+    thorough: bool = False,
+    budget: float | None = None,
+    heldout: float = 0.2,
+    seed: int = 0,
+    estimator: str = "model",
+    workers: int = 0,
+    quiet: bool = False,
+    json: bool = False,
+) -> int:
+    """From a log to a policy that can be trusted, without a simulator.
+
+    Trains a small portfolio on most of the episodes, evaluates every policy with those that were
+    held out, chooses by the lower bound of the expected return, and says in words whether the gain
+    is real. An interrupted fit goes on when the same command is given again.
+
+    Example: spacql fit --data my-robots --out my-robots-fit --quick
+
+    Args:
+        data: A dataset folder, or a name such as spread-random.
+        out: New folder for the policy, fit.json and all runs; or that of the fit to go on with.
+        quick: A few short trainings: minutes.
+        thorough: More and longer trainings.
+        budget: Minutes that it may take; trainings are shortened or lengthened to fit.
+        heldout: Share of the episodes that no training sees.
+        seed: Of the division and of the trainings.
+        estimator: What judges: model, fqe or plain-fqe.
+        workers: Processes at a time; 0 is one per core.
+        quiet: No progress.
+        json: Print fit.json.
+    """
+    import sys
+    from json import dumps
+
+    from spacql.errors import InputError, Interrupted
+    from spacql.fitting.pipeline import fit as run
+
+    if quick and thorough:
+        raise InputError("Choose one of --quick and --thorough.")
+    level: Any = "quick" if quick else "thorough" if thorough else "normal"
+    tell = (lambda text: None) if quiet else (lambda text: print(text, file=sys.stderr))
+    try:
+        found = run(data, out, level=level, budget=budget, share=heldout, seed=seed,
+                    estimator=estimator, workers=workers, quiet=quiet, tell=tell)  # fmt: skip
+    except KeyboardInterrupt as stop:
+        raise Interrupted("What is finished is kept.") from stop
+    if json:
+        print(dumps(found.result, indent=1))
+        return 0
+    show(found.result)
+    print(f"Policy: {out}  (spacql export {out} --out team.onnx)")
+    return 0
+
+
+def show(result: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("policy", box=None, padding=(0, 1), header_style="underline")
+    for name in ("expected return", "90 % interval", "from the log (deviations)"):
+        table.add_column(name, justify="right")
+    for row in result["table"]:
+        mark = "*" if row["label"] == result["chosen"] else " "
+        far = max(row["distance"].values())
+        table.add_row(f"{row['label']}{mark}", f"{row['mean']:.4g}",
+                      f"{row['low']:.4g} to {row['high']:.4g}", f"{far:.1f}")  # fmt: skip
+    log = result["log"]
+    table.add_row("the log", f"{log['mean']:.4g}", f"{log['low']:.4g} to {log['high']:.4g}", "")
+    for label in result["failed"]:
+        table.add_row(label, "failed", "", "")
+    Console().print(table)
+    print(result["words"])

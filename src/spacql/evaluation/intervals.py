@@ -1,0 +1,35 @@
+"""What an ensemble says of many episodes, as one number and an interval."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+CONFIDENCE = 0.9
+RESAMPLES = 2000
+
+
+class Interval(NamedTuple):
+    mean: float
+    low: float
+    high: float
+
+
+def interval(values: np.ndarray, seed: int = 0) -> Interval:
+    """Of values (members, episodes): resampled episodes, each time as one member sees them.
+
+    So it holds both what other episodes would have changed and what the members disagree about.
+    A member whose mean lies in a resample's normal spread of members' means stands for those that
+    were not trained: few members would else give an interval that is too narrow.
+    """
+    random = np.random.default_rng(seed)
+    members, episodes = values.shape
+    centre = values.mean(axis=0)  # (E,)
+    offsets = values.mean(axis=1) - values.mean()
+    spread = offsets.std(ddof=1) if members > 1 else 0.0
+    draws = np.empty(RESAMPLES)
+    for k in range(RESAMPLES):
+        draws[k] = centre[random.integers(0, episodes, episodes)].mean()
+    draws += spread * random.standard_t(max(1, members - 1), RESAMPLES)
+    edge = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(draws, [edge, 1 - edge])
+    return Interval(float(values.mean()), float(low), float(high))

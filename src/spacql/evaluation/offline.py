@@ -1,0 +1,226 @@
+"""How good a policy is, from a log alone.
+
+An `Evaluator` holds what one log has to say: which episodes are held out, and what is learnt once
+for all policies. Estimators:
+
+    model        the policy plays in a learnt model of the world (`evaluation.model`): the default
+    fqe          fitted Q evaluation, made robust (`evaluation.fqe`)
+    plain-fqe    fitted Q evaluation as published
+
+Importance weighting is not offered: a deterministic policy has no density to weigh by.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from spacql.data import Dataset
+from spacql.errors import InputError
+from spacql.evaluation import distance as distances
+from spacql.evaluation import fqe, heldout, model
+from spacql.evaluation.intervals import Interval, interval
+from spacql.policies import Policy
+
+Estimator = Literal["model", "fqe", "plain-fqe"]
+ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
+DEFAULT: Estimator = "model"
+MOST_STEPS = 20_000_000  # imagined, of all members and episodes together: bounds the time
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How well the model foretells held-out episodes when their own actions are played again."""
+
+    correlation: float  # of imagined and true returns
+    bias: float  # imagined minus true, mean
+    error: float  # root mean square of the same, over episodes
+    episodes: int
+
+
+@dataclass(frozen=True)
+class OfflineEvaluation:
+    """What a log says of a policy. Returns are the team's, of whole episodes, undiscounted."""
+
+    policy: str
+    estimates: dict[str, Interval]  # by estimator: mean, and a 90 % interval
+    discounted: dict[str, Interval]  # the same, discounted
+    discount: float
+    log: Interval  # what the held-out episodes returned
+    distance: dict[str, float]  # per agent, in deviations of the behaviour
+    outside: dict[str, float]  # per agent, share of states beyond three of them
+    trust: Trust | None  # in the model, if it was asked
+    heldout: int  # episodes
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def estimate(self) -> Interval:
+        """That of the first estimator."""
+        return next(iter(self.estimates.values()))
+
+    def to_json(self) -> dict[str, Any]:
+        found = asdict(self)
+        for name in ("estimates", "discounted"):
+            found[name] = {k: v._asdict() for k, v in getattr(self, name).items()}
+        return found | {"log": self.log._asdict()}
+
+
+class Evaluator:
+    """What a log says of policies. Everything that does not depend on the policy is learnt once,
+    when it is first needed."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        seed: int = 0,
+        share: float = heldout.SHARE,
+        split: heldout.Split | None = None,
+        model_config: model.Config | None = None,
+        fqe_config: fqe.Config | None = None,
+        report: Callable[[str, float], None] = lambda what, share: None,
+    ):
+        self.dataset, self.seed, self.report = dataset, seed, report
+        self.split = split or heldout.split(dataset, share, seed)
+        self.rows = heldout.transition_rows(dataset, self.split.training)
+        lengths = np.diff(dataset.starts) - 1
+        self.length = float(lengths.mean())
+        self.horizon = max(dataset.spec.horizon, 1)
+        self.discount = float(np.clip(1 - 1 / self.horizon, 0.95, 0.99))
+        self.model_config = model_config or model.Config()
+        self.fqe_config = replace(fqe_config or fqe.Config(), discount=self.discount)
+        most = max(20, MOST_STEPS // (self.horizon * self.model_config.members))
+        self.episodes = self.split.heldout[: min(heldout.MOST, most)]
+        self.start = dataset.starts[:-1][self.episodes]
+        self.log = interval(dataset.team_returns[self.episodes][None], seed)
+
+    @cached_property
+    def model(self) -> model.Model:
+        return model.learn(self.dataset, self.rows, self.model_config, self.seed,
+                           lambda share: self.report("model of the world", share))  # fmt: skip
+
+    @cached_property
+    def densities(self) -> Any:
+        return distances.learn(self.dataset, self.rows, self.seed)
+
+    @cached_property
+    def replayed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Imagined (J, E) and true (E,) returns of held-out episodes, logged actions again."""
+        return model.replay(self.model, self.dataset, self.episodes)
+
+    @cached_property
+    def trust(self) -> Trust:
+        imagined, true = self.replayed
+        mean = imagined.mean(axis=0)
+        same = mean.std() == 0 or true.std() == 0
+        correlation = 0.0 if same else float(np.corrcoef(mean, true)[0, 1])
+        error = mean - true
+        rms = float(np.sqrt((error**2).mean()))
+        return Trust(correlation, float(error.mean()), rms, len(true))
+
+    @cached_property
+    def behaviour_value(self) -> dict[bool, np.ndarray]:
+        return {}
+
+    def evaluate(self, policy: Policy, estimators: Sequence[str] = (DEFAULT,)) -> OfflineEvaluation:
+        check_fits(policy, self.dataset)
+        found: dict[str, Interval] = {}
+        discounted: dict[str, Interval] = {}
+        for name in estimators:
+            if name not in ESTIMATORS:
+                raise InputError(
+                    f"There is no estimator {name!r}. Estimators: {', '.join(ESTIMATORS)}."
+                )
+            found[name], discounted[name] = (
+                self._by_model(policy) if name == "model" else self._by_fqe(policy, name == "fqe")
+            )
+        agents = self.dataset.spec.agents
+        away = distances.distance(
+            self.densities, self.dataset, policy,
+            heldout.transition_rows(self.dataset, self.episodes))  # fmt: skip
+        return OfflineEvaluation(
+            policy=policy.name,
+            estimates=found,
+            discounted=discounted,
+            discount=self.discount,
+            log=self.log,
+            distance=dict(zip(agents, away.mean, strict=True)),
+            outside=dict(zip(agents, away.outside, strict=True)),
+            trust=self.trust if "model" in estimators else None,
+            heldout=len(self.episodes),
+        )
+
+    def _by_model(self, policy: Policy) -> tuple[Interval, Interval]:
+        start = model.joined(self.dataset, self.start)
+        imagined = model.imagine(self.model, policy, start, self.horizon, self.discount, self.seed)
+        # What the model gets wrong where the log acts is the least that it gets wrong elsewhere.
+        error = self.trust.error
+        whole, part = (interval(x, self.seed) for x in imagined)
+        steps = self.length
+        worth = (1 - self.discount**steps) / (1 - self.discount) / steps  # of a step, discounted
+        return _wider(whole, error), _wider(part, worth * error)
+
+    def _by_fqe(self, policy: Policy, robust: bool) -> tuple[Interval, Interval]:
+        """The undiscounted return is the log's, and the gain over the behaviour's own value."""
+        config = replace(self.fqe_config, robust=robust)
+        label = "fitted Q evaluation"
+        if robust not in self.behaviour_value:
+            known = np.isin(self.rows, self.dataset.target_rows())
+            critics = fqe.fit(self.dataset, self.rows[known], None, config, self.seed,
+                              lambda share: self.report(label, share))  # fmt: skip
+            self.behaviour_value[robust] = fqe.values(
+                critics, self.dataset, None, self.start, config
+            )
+        critics = fqe.fit(self.dataset, self.rows, policy, config, self.seed,
+                          lambda share: self.report(label, share))  # fmt: skip
+        found = fqe.values(critics, self.dataset, policy, self.start, config)
+        gain = (found - self.behaviour_value[robust]) * self.length * (1 - self.discount)
+        returned = self.dataset.team_returns[self.episodes] + gain
+        return interval(returned, self.seed), interval(found, self.seed)
+
+
+def evaluate_offline(
+    policy: Policy | Path | str,
+    dataset: Dataset | Path | str,
+    *,
+    estimators: Sequence[str] = (DEFAULT,),
+    share: float = heldout.SHARE,
+    seed: int = 0,
+) -> OfflineEvaluation:
+    """What a log says of a policy, without a simulator: its expected return with an interval, and
+    how far it leaves the log.
+
+    For several policies on one log, make an `Evaluator` and reuse it.
+
+    Example: spacql.evaluate_offline("runs/spacql-my-robots/seed-0", "my-robots").estimate
+    """
+    from spacql.data.cache import resolve
+
+    chosen = policy if isinstance(policy, Policy) else Policy.load(policy)
+    log = dataset if isinstance(dataset, Dataset) else resolve(dataset)
+    return Evaluator(log, seed=seed, share=share).evaluate(chosen, estimators)
+
+
+def check_fits(policy: Policy, dataset: Dataset) -> None:
+    """Refuse a policy of other agents."""
+    spec = dataset.spec
+    if len(policy.actors) != spec.n_agents:
+        raise InputError(
+            f"The policy acts for {len(policy.actors)} agents; the log has {spec.n_agents}."
+        )
+    for agent, actor, seen, low in zip(
+        spec.agents, policy.actors, spec.observation_sizes, spec.action_low, strict=True
+    ):
+        if actor.observation_size != seen or len(actor.low) != len(low):
+            raise InputError(
+                f"The policy's actor of {agent} sees {actor.observation_size} numbers and does "
+                f"{len(actor.low)}; in the log it sees {seen} and does {len(low)}."
+            )
+
+
+def _wider(x: Interval, by: float) -> Interval:
+    low, high = x.mean - x.low, x.high - x.mean
+    return Interval(x.mean, x.mean - float(np.hypot(low, by)), x.mean + float(np.hypot(high, by)))

@@ -1,0 +1,88 @@
+"""What a training's own numbers warn of, in words: said at the end of every training."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spacql.data import Dataset
+from spacql.errors import SpacqlError
+from spacql.files import read_json
+from spacql.policies import MLP, Policy
+from spacql.training.metrics import read_metrics
+
+ROWS = 2000  # of the log that the actors are looked at
+SATURATED, OFTEN = 0.99, 0.5  # of the action range; share of actions
+STILL = 0.1  # of the span of a curve, in its last fifth
+
+
+def of_run(folder: Path, dataset: Dataset) -> list[str]:
+    """One sentence for everything that calls for a second look; none if all is well."""
+    rows = read_metrics(folder / "metrics.jsonl")
+    found = [impossible(rows, dataset, read_json(folder / "run.json")["config"]), moving(rows)]
+    try:
+        policy = Policy.load(folder)
+    except SpacqlError:  # an actor of a kind that is not known here
+        return [text for text in found if text]
+    return [text for text in (*found, saturated(policy, dataset)) if text]
+
+
+def impossible(rows: list[dict[str, Any]], dataset: Dataset, config: dict[str, Any]) -> str:
+    """Q-values beyond what returns are possible."""
+    value = rows[-1].get("q_policy") if rows else None
+    discount = config.get("discount")
+    if not isinstance(value, float) or discount is None:
+        return ""
+    reward = dataset.team_reward[dataset.transition_rows()]
+    low, high = (float(x) / (1 - discount) for x in (reward.min(), reward.max()))
+    if dataset.terminated.any():  # after the end every reward is 0
+        low, high = min(low, 0.0), max(high, 0.0)
+    if low <= value <= high:
+        return ""
+    word, bound = ("above", high) if value > high else ("below", low)
+    return (
+        f"The critic's value of the policy, {value:.4g}, lies {word} every return that the log's "
+        f"rewards allow ({bound:.4g}): it cannot be trusted. A larger alpha, or an algorithm that "
+        "stays nearer to the log (td3bc, bc), helps."
+    )
+
+
+def moving(rows: list[dict[str, Any]]) -> str:
+    """A curve that still moves at the end."""
+    for name in ("q_policy", "clone_error"):
+        curve = np.array([row[name] for row in rows if isinstance(row.get(name), float)])
+        if len(curve) < 50:
+            continue
+        fifth = len(curve) // 5
+        now, before = curve[-fifth:].mean(), curve[-2 * fifth : -fifth].mean()
+        noise = curve[-2 * fifth :].std() / np.sqrt(fifth)
+        span = np.ptp(curve)
+        if abs(now - before) > max(STILL * span, 3 * noise):
+            return (
+                f"The training had not settled: {name} still went from {before:.4g} to {now:.4g} "
+                "in its last fifth. More rounds may help: --rounds, with --resume."
+            )
+        return ""
+    return ""
+
+
+def saturated(policy: Policy, dataset: Dataset) -> str:
+    """Actors that do little but the extremes, where their gradient is gone."""
+    transitions = dataset.transition_rows()
+    some = transitions[:: max(1, len(transitions) // ROWS)]
+    if not all(isinstance(actor, MLP) for actor in policy.actors):
+        return ""
+    acted = policy.act([x[some] for x in dataset.observations])
+    stuck = []
+    for agent, actor, x in zip(policy.agents, policy.actors, acted, strict=True):
+        low, high = np.array(actor.low), np.array(actor.high)
+        unit = 2 * (x - low) / (high - low) - 1
+        constant = unit.std(axis=0).max() < 0.01
+        if (np.abs(unit) > SATURATED).mean() > OFTEN and constant:
+            stuck.append(agent)
+    if not stuck:
+        return ""
+    return (
+        f"{', '.join(stuck)} always {'does' if len(stuck) == 1 else 'do'} the same extreme action: "
+        "the actors saturated. A smaller --actor-learning-rate or --tanh-cost 0.01 helps."
+    )

@@ -1,0 +1,244 @@
+"""`spacql.fit`: trains a portfolio on a log, evaluates it on held-out episodes, chooses, says so.
+
+OUT/plan.json        what was asked: the log, the portfolio, the seeds; a second call goes on
+    data/            the training episodes, as a dataset
+    runs/<member>/   one run folder each
+    evaluations/     what the log says of each
+    fit.json         the table, the choice, and the words
+    policy.json, policy.safetensors    the chosen policy, in the log's own units
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from spacql.data import Dataset, load_dataset, save_dataset
+from spacql.errors import InputError, TrainingError
+from spacql.evaluation import heldout
+from spacql.evaluation.model import Config as ModelConfig
+from spacql.evaluation.offline import DEFAULT, Evaluator
+from spacql.experiments.executors import Local, PlannedRun
+from spacql.experiments.running import execute
+from spacql.files import read_json, write_json
+from spacql.fitting import words
+from spacql.fitting.portfolio import Level, configuration, members, model_steps, seconds
+from spacql.policies import Policy
+from spacql.progress import duration
+from spacql.threads import cores
+
+MODEL_SECONDS = 0.025  # of one core, per step of the model's ensemble
+MEMBER_SECONDS = 5.0  # of one core, to evaluate a policy
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What came out: the chosen policy, and the table it was chosen from."""
+
+    folder: Path
+    policy: Policy
+    chosen: str  # its label in the table
+    verdict: words.Verdict
+    result: dict[str, Any]  # what fit.json holds
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        return list(self.result["table"])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a folder of a fit is for."""
+
+    source: str  # identity of the log
+    task: str
+    level: Level
+    seed: int
+    share: float
+    estimator: str
+    runs: list[dict[str, Any]]
+    model: dict[str, Any]
+
+
+def fit(
+    data: Dataset | Path | str,
+    out: Path | str,
+    *,
+    level: Level = "normal",
+    budget: float | None = None,
+    share: float = heldout.SHARE,
+    seed: int = 0,
+    estimator: str = DEFAULT,
+    workers: int = 0,
+    quiet: bool = True,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Fit:
+    """From a log to the policy that its own held-out episodes speak for, without a simulator.
+
+    `data` is a `Dataset`, a folder or a name. `level` is "quick", "normal" or "thorough";
+    `budget`, in minutes, shortens or lengthens the trainings to fit. Called again with the same
+    `out`, it goes on where it stopped.
+
+    Example: spacql.fit("my-robots", out="my-robots-fit").policy.act(observations)
+    """
+    from spacql.data.cache import resolve
+
+    dataset = data if isinstance(data, Dataset) else resolve(data, seed)
+    folder = Path(out)
+    workers = workers or len(cores())
+    plan = make_plan(dataset, level, budget, share, seed, estimator, workers)
+    open_folder(folder, plan)
+    runs = [PlannedRun.from_json(run) for run in plan.runs]
+    tell(expectation(plan, runs, dataset, workers))
+    division = heldout.split(dataset, share, seed)
+    if not (folder / "data" / "dataset.json").is_file():
+        save_dataset(training_data(dataset, division), folder / "data")
+    placed = [replace(run, dataset=str((folder / "data").resolve())) for run in runs]
+    outcomes = execute(placed, Local(folder / "runs", workers), label=lambda run: run.folder,
+                       title="portfolio", quiet=quiet,
+                       expected=lambda run: seconds(run.config))  # fmt: skip
+    failed = {o.run.folder: o.error for o in outcomes if o.record is None or o.error}
+    evaluations = evaluate_all(folder, dataset, division, plan, failed, quiet)
+    if not evaluations:
+        raise TrainingError(f"No training of the portfolio came to an end: {failed}.")
+    return conclude(folder, plan, dataset, evaluations, failed)
+
+
+def make_plan(
+    dataset: Dataset, level: Level, budget: float | None, share: float, seed: int, estimator: str,
+    workers: int,
+) -> Plan:  # fmt: skip
+    heldout.split(dataset, share, seed)  # refuses a log that is too short
+    if budget is not None and budget <= 0:
+        raise InputError(f"A budget is a number of minutes above 0, not {budget:g}.")
+    model = ModelConfig(steps=model_steps(dataset, ModelConfig().batch_size, level))
+    chosen, scale = members(level), 1.0
+
+    def configs(scale: float) -> list[Any]:
+        return [configuration(member, dataset, level, scale) for member in chosen]
+
+    if budget is not None:
+        fixed = model.steps * MODEL_SECONDS + len(chosen) * MEMBER_SECONDS
+        training = sum(map(seconds, configs(1.0))) / workers
+        if fixed > 0.5 * 60 * budget:
+            model = replace(model, steps=max(500, int(model.steps * 30 * budget / fixed)))
+            fixed = 30 * budget
+        scale = max(0.1, min(10.0, (60 * budget - fixed) / training))
+    runs = [
+        PlannedRun(member.algorithm, "data", seed, config, member.label).to_json()
+        for member, config in zip(chosen, configs(scale), strict=True)
+    ]
+    return Plan(dataset.identity, dataset.spec.task, level, seed, share, estimator,
+                json.loads(json.dumps(runs)), json.loads(json.dumps(asdict(model))))  # fmt: skip
+
+
+def open_folder(folder: Path, plan: Plan) -> None:
+    """Begin the folder of a fit, or see to it that the one that is there is the same."""
+    path = folder / "plan.json"
+    if not path.is_file():
+        if folder.exists() and any(folder.iterdir()):
+            raise InputError(f"{folder} exists and holds no fit. Choose another place with --out.")
+        write_json(path, asdict(plan))
+        return
+    there = read_json(path)
+    for name, value in asdict(plan).items():
+        if there.get(name) != value:
+            what = "another log" if name == "source" else f"another {name}"
+            raise InputError(f"The fit in {folder} is of {what}. Choose another place with --out.")
+
+
+def expectation(plan: Plan, runs: list[PlannedRun], dataset: Dataset, workers: int) -> str:
+    each = [seconds(run.config) for run in runs]
+    training = max(sum(each) / workers, max(each))
+    after = plan.model["steps"] * MODEL_SECONDS + len(runs) * MEMBER_SECONDS
+    return (
+        f"{dataset.n_episodes:,} episodes, {dataset.n_transitions:,} transitions. "
+        f"{len(runs)} trainings and their evaluation: about {duration(training + after)} on "
+        f"{workers} {'core' if workers == 1 else 'cores'}."
+    )
+
+
+def training_data(dataset: Dataset, division: heldout.Split) -> Dataset:
+    """The training episodes, under a name and a task that no simulator and no settings know."""
+    part = heldout.of_episodes(dataset, division.training)
+    name = f"training episodes of {dataset.info.get('name', dataset.spec.task)}"
+    info = {k: v for k, v in dataset.info.items() if k not in ("name", "reference")}
+    task = f"log of {dataset.spec.task}"
+    return replace(part, spec=replace(part.spec, task=task), info={**info, "name": name})
+
+
+def evaluate_all(
+    folder: Path,
+    dataset: Dataset,
+    division: heldout.Split,
+    plan: Plan,
+    failed: Mapping[str, str],
+    quiet: bool,
+) -> dict[str, dict[str, Any]]:
+    """What the log says of every policy, by label. What is written already is only read."""
+    from spacql.evaluation.verdict import of_run
+    from spacql.progress import progress
+
+    labels = [run["folder"] for run in plan.runs if run["folder"] not in failed]
+    places = {label: folder / "evaluations" / f"{label}.json" for label in labels}
+    missing = [label for label in labels if not places[label].is_file()]
+    if missing:
+        config = ModelConfig(**{**plan.model, "hidden": tuple(plan.model["hidden"])})
+        with progress("offline evaluation", 1.0) as advance:
+            done = 0.0
+
+            def report(what: str, share: float) -> None:
+                nonlocal done
+                if not quiet:
+                    advance(max(0.0, share - done), what)
+                done = share if share < 1 else 0.0
+
+            evaluator = Evaluator(
+                dataset, seed=plan.seed, split=division, model_config=config, report=report
+            )
+            for label in missing:
+                policy = Policy.load(folder / "runs" / label)
+                found = evaluator.evaluate(policy, (plan.estimator,)).to_json()
+                warnings = of_run(folder / "runs" / label, load_dataset(folder / "data"))
+                write_json(places[label], found | {"label": label, "warnings": warnings})
+    return {label: read_json(places[label]) for label in labels}
+
+
+def conclude(
+    folder: Path,
+    plan: Plan,
+    dataset: Dataset,
+    evaluations: Mapping[str, Mapping[str, Any]],
+    failed: Mapping[str, str],
+) -> Fit:
+    """The policy with the highest lower bound, the folder's own files, and the words."""
+    table = sorted(
+        ({"label": label, **found["estimates"][plan.estimator], "distance": found["distance"],
+          "outside": found["outside"], "warnings": found["warnings"]}
+         for label, found in evaluations.items()),
+        key=lambda row: -row["low"],
+    )  # fmt: skip
+    chosen = table[0]
+    any_one = evaluations[chosen["label"]]
+    clone = next((row for row in table if row["label"] == "bc"), None)
+    verdict = words.verdict(chosen, any_one["log"], clone)
+    policy = Policy.load(folder / "runs" / chosen["label"])
+    policy.save(folder / "policy")
+    result = {
+        "format": 1,
+        "task": plan.task,
+        "data": {"identity": plan.source, "episodes": dataset.n_episodes,
+                 "transitions": dataset.n_transitions, "reference": dataset.info.get("reference")},
+        "chosen": chosen["label"],
+        "verdict": verdict,
+        "words": words.summary(verdict, chosen, any_one["log"], clone, any_one["trust"]),
+        "estimator": plan.estimator,
+        "log": any_one["log"],
+        "trust": any_one["trust"],
+        "heldout": any_one["heldout"],
+        "table": table,
+        "failed": dict(failed),
+    }  # fmt: skip
+    write_json(folder / "fit.json", result)
+    return Fit(folder, policy, chosen["label"], verdict, result)

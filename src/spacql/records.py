@@ -1,0 +1,180 @@
+"""What the JSON files of runs hold, as records: run, result, stored run and sweep.
+
+Each function reads one kind of file and gives back what it holds, as plain JSON, once every field
+that is relied on has the right type; else the error names the file and the field. Fields that are
+not listed here are left as they are.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from spacql.errors import InputError
+from spacql.files import as_record, of_format, read_json
+from spacql.reference import Reference
+from spacql.spec import Spec
+
+FORMAT = 1  # of run.json and of stored runs
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+Seed = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+
+
+class TrainedOn(msgspec.Struct, frozen=True):
+    name: Name
+    seed: int | None
+    identity: str
+    transitions: Count = 0
+    reference: Reference | None = None
+
+
+class Evaluations(msgspec.Struct, frozen=True):
+    """How often, and how long, a run is evaluated."""
+
+    every: Positive
+    episodes: Positive
+    final_episodes: Positive
+
+
+class RunRecord(msgspec.Struct, frozen=True):
+    """run.json"""
+
+    format: int
+    algorithm: Name
+    seed: Seed
+    config: dict[str, Any]
+    data: str
+    dataset: TrainedOn
+    spec: Spec
+    evaluation: Evaluations
+    checkpoint_every: Positive
+    loggers: tuple[str, ...]
+    versions: dict[str, str]
+
+    def __post_init__(self) -> None:
+        _rounds(self.config)
+
+
+class Returned(msgspec.Struct, frozen=True):
+    mean: float
+    std: float
+
+
+class Evaluated(msgspec.Struct, frozen=True):
+    score: float | None
+    episodes: Positive
+    returned: Returned = msgspec.field(name="return")
+    note: str = ""
+
+
+class ResultRecord(msgspec.Struct, frozen=True):
+    """result.json"""
+
+    rounds: Positive
+    seconds: float
+    evaluation: Evaluated | None
+    note: str = ""
+
+
+class DivergedRecord(msgspec.Struct, frozen=True):
+    """diverged.json"""
+
+    error: str
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One of a stored curve."""
+
+    round: Count
+    score: float
+    u: tuple[float, ...] | None = None
+    w: tuple[float, ...] | None = None
+    k_eff: float | None = None
+    q_data: float | None = None
+    q_policy: float | None = None
+    td_error: float | None = None
+    penalty: float | None = None
+
+
+class StoredRecord(msgspec.Struct, frozen=True):
+    """RESULTS/runs/DATASET/*.json"""
+
+    format: int
+    algorithm: Name
+    seed: Seed
+    config: dict[str, Any]
+    dataset: TrainedOn
+    versions: dict[str, str]
+    rounds: Count
+    seconds: float
+    evaluation: Evaluated | None
+    curve: tuple[Point, ...]
+    note: str = ""
+    diverged: str = ""
+
+    def __post_init__(self) -> None:
+        _rounds(self.config)
+
+
+class Tried(msgspec.Struct, frozen=True):
+    alpha: float
+    scores: tuple[float, ...]
+    mean: float | None
+
+
+class SweepRecord(msgspec.Struct, frozen=True):
+    """tune.json"""
+
+    algorithm: Name
+    data: Name
+    rounds: Positive
+    seeds: tuple[Seed, ...]
+    config: dict[str, Any]
+    alphas: tuple[Tried, ...]
+
+    def __post_init__(self) -> None:
+        _rounds(self.config)
+        for name, kind in (("penalty", str), ("critics", int)):
+            if not isinstance(self.config.get(name, kind()), kind):
+                raise ValueError(f"config.{name} is of another type than {kind.__name__}")
+
+
+def _rounds(config: dict[str, Any]) -> None:
+    rounds = config.get("rounds")
+    if not isinstance(rounds, int) or isinstance(rounds, bool) or rounds < 1:
+        raise ValueError("config.rounds must be a whole number, at least 1")
+
+
+def run(folder: Path) -> dict[str, Any]:
+    """run.json of a run folder."""
+    return _checked(folder / "run.json", RunRecord)
+
+
+def result(folder: Path) -> dict[str, Any]:
+    """result.json of a run folder."""
+    return _checked(folder / "result.json", ResultRecord, format=None)
+
+
+def diverged(folder: Path) -> str:
+    """Why the training in a run folder diverged."""
+    return str(_checked(folder / "diverged.json", DivergedRecord, format=None)["error"])
+
+
+def stored(path: Path) -> dict[str, Any]:
+    """A stored run."""
+    return _checked(path, StoredRecord)
+
+
+def sweep(path: Path | str) -> dict[str, Any]:
+    """A tune.json."""
+    return _checked(Path(path), SweepRecord, format=None)
+
+
+def _checked(path: Path, kind: type, format: int | None = FORMAT) -> dict[str, Any]:
+    value = read_json(path)
+    if format is not None:
+        of_format(value, format, path, InputError)
+    as_record(value, kind, path)
+    return value

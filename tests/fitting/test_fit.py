@@ -1,0 +1,90 @@
+from dataclasses import replace
+
+import pytest
+from worlds_toy import log, true_return
+
+import spacql
+from spacql.errors import InputError
+from spacql.fitting import pipeline as fit_module
+from spacql.fitting import portfolio, words
+from spacql.fitting.portfolio import Member
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Two short trainings and a small model."""
+    chosen = (Member("bc", "bc", "quick"), Member("td3bc", "td3bc", "quick", {"hidden": (16,)}))
+    monkeypatch.setattr(portfolio, "PORTFOLIO", chosen)
+    monkeypatch.setattr(portfolio, "LEAST_STEPS", 100)
+    monkeypatch.setattr(portfolio, "STEPS", dict.fromkeys(portfolio.STEPS, 400))
+    monkeypatch.setattr(portfolio, "MODEL_STEPS", dict.fromkeys(portfolio.STEPS, 300))
+    usual = fit_module.ModelConfig
+    monkeypatch.setattr(
+        fit_module, "ModelConfig",
+        lambda **given: usual(**({"hidden": (16,), "members": 2, "batch_size": 64} | given)),
+    )  # fmt: skip
+
+
+def test_fit_finds_a_better_policy_without_a_simulator_and_goes_on_where_it_stopped(tiny, tmp_path):
+    dataset = log(120)
+    said = []
+    found = spacql.fit(dataset, tmp_path / "fit", level="quick", workers=1, tell=said.append)
+    assert "2 trainings" in said[0]
+    assert found.chosen == "td3bc"
+    assert true_return(found.policy) > dataset.team_returns.mean() + 1
+    assert {row["label"] for row in found.table} == {"bc", "td3bc"}
+    assert spacql.Policy.load(tmp_path / "fit").agents == ("a", "b")
+    assert (tmp_path / "fit" / "fit.json").is_file()
+
+    (tmp_path / "fit" / "fit.json").unlink()
+    again = spacql.fit(dataset, tmp_path / "fit", level="quick", workers=1)
+    assert again.result == found.result
+    with pytest.raises(InputError, match="another log"):
+        spacql.fit(log(121), tmp_path / "fit", level="quick")
+
+
+def test_a_log_named_like_a_benchmark_gets_no_settings_of_it():
+    dataset = log(20)
+    named = replace(dataset, info={"name": "spread-random"})
+    member = portfolio.PORTFOLIO[0]
+    mine, other = (portfolio.configuration(member, d, "quick") for d in (dataset, named))
+    assert mine == other
+
+
+def test_short_logs_get_short_trainings():
+    steps = [portfolio.training_steps(log(n), 512, "thorough") for n in (20, 2000)]
+    assert steps[0] == portfolio.LEAST_STEPS < steps[1] < portfolio.STEPS["thorough"]
+
+
+def test_a_budget_shortens_trainings():
+    arguments = (log(2000), "normal")
+    usual = fit_module.make_plan(*arguments, None, 0.2, 0, "model", 1)
+    brief = fit_module.make_plan(*arguments, 1.0, 0.2, 0, "model", 1)
+    for long, short in zip(usual.runs, brief.runs, strict=True):
+        assert short["config"]["rounds"] < long["config"]["rounds"]
+    with pytest.raises(InputError, match="budget"):
+        fit_module.make_plan(*arguments, 0.0, 0.2, 0, "model", 1)
+
+
+def row(label, low, mean, high):
+    return {"label": label, "low": low, "mean": mean, "high": high, "outside": {"a": 0.0}}
+
+
+def test_the_verdict_depends_on_the_lower_bound():
+    logged, clone = row("log", 0, 1, 2), row("bc", 0, 1, 2)
+    for chosen, expected in (
+        (row("x", 3, 4, 5), "real gain"),
+        (row("x", 0, 4, 5), "inconclusive"),
+        (row("x", 0, 0.5, 5), "keep what you have"),
+        (clone, "keep what you have"),
+    ):
+        found = words.verdict(chosen, logged, clone)
+        assert found == expected
+        assert chosen["label"] in words.summary(found, chosen, logged, clone, None)
+
+
+def test_words_warn_of_leaving_the_log_and_of_a_poor_model():
+    chosen = row("x", 3, 4, 5) | {"outside": {"a": 0.5}}
+    said = words.summary("real gain", chosen, row("log", 0, 1, 2), None, {"correlation": 0.1})
+    assert "a in 50 % of the states" in said
+    assert "trust these numbers little" in said
