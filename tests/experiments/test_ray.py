@@ -113,6 +113,20 @@ def test_a_storage_gives_the_newest_whole_state(tmp_path) -> None:
     assert list((tmp_path / "storage").iterdir()) == []
 
 
+def test_a_storage_may_be_a_uri(tmp_path) -> None:
+    folder = run_folder(tmp_path / "run")
+    storage, other = (Storage("memory://bucket/spacql", name) for name in ("a", "b"))
+    storage.check()
+    storage.save(folder)
+    other.load(tmp_path / "other")
+    assert pack(tmp_path / "other") == {}
+    storage.load(tmp_path / "again")
+    assert pack(tmp_path / "again") == pack(folder)
+    storage.clear()
+    storage.load(tmp_path / "cleared")
+    assert pack(tmp_path / "cleared") == {}
+
+
 def test_a_storage_that_cannot_be_used_is_one_sentence(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"storage .*file/x cannot be used"):
