@@ -8,6 +8,7 @@ from spacql.algorithms.settings import configure
 from spacql.experiments.plans import Plan
 from spacql.experiments.store import Store, summary
 from spacql.files import write_json
+from spacql.spec import Spec, unit_box
 
 IDENTITY = "1234567890abcdef"
 
@@ -29,6 +30,7 @@ def run_folder(
     if config is None:
         config = asdict(configure(algorithm, dataset, {"rounds": rounds}))
     rounds = config["rounds"]
+    spec = Spec(dataset.partition("-")[0], ("a", "b"), (3, 2), **unit_box([1, 2]), horizon=25)
     described = {
         "format": 1,
         "algorithm": algorithm,
@@ -36,6 +38,11 @@ def run_folder(
         "config": config,
         "dataset": {"name": dataset, "seed": seed, "identity": identity, "transitions": 1000,
                     "reference": {"random": 0.0, "expert": 300.0}},
+        "data": dataset,
+        "spec": spec.to_json(),
+        "evaluation": {"every": 10, "episodes": 500, "final_episodes": 500},
+        "checkpoint_every": 10,
+        "loggers": [],
         "versions": {"jax": "1"},
     }  # fmt: skip
     write_json(folder / "run.json", described)
