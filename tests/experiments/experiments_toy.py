@@ -10,6 +10,7 @@ from spacql.experiments.store import Store, summary
 from spacql.files import write_json
 from spacql.spec import Spec, unit_box
 
+SPEC = Spec("toy", ("a", "b"), (2, 2), **unit_box((1, 1)), horizon=5)
 IDENTITY = "1234567890abcdef"
 
 
@@ -30,19 +31,18 @@ def run_folder(
     if config is None:
         config = asdict(configure(algorithm, dataset, {"rounds": rounds}))
     rounds = config["rounds"]
-    spec = Spec(dataset.partition("-")[0], ("a", "b"), (3, 2), **unit_box([1, 2]), horizon=25)
     described = {
         "format": 1,
+        "data": dataset,
+        "spec": SPEC.to_json(),
+        "evaluation": {"every": 10, "episodes": 500, "final_episodes": 500},
+        "checkpoint_every": 10,
+        "loggers": [],
         "algorithm": algorithm,
         "seed": seed,
         "config": config,
         "dataset": {"name": dataset, "seed": seed, "identity": identity, "transitions": 1000,
                     "reference": {"random": 0.0, "expert": 300.0}},
-        "data": dataset,
-        "spec": spec.to_json(),
-        "evaluation": {"every": 10, "episodes": 500, "final_episodes": 500},
-        "checkpoint_every": 10,
-        "loggers": [],
         "versions": {"jax": "1"},
     }  # fmt: skip
     write_json(folder / "run.json", described)
