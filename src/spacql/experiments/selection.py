@@ -79,21 +79,26 @@ def measure(
     """Every estimate of every policy of a pool. What is in the file `kept` is not made again."""
     known: dict[str, Any] = read_json(kept) if kept.is_file() else {}
     for run in runs:
-        there = known.setdefault(str(run), {})
+        there = known.setdefault(name_of(run), {})
         missing = [name for name in estimators if name not in there.get("estimates", {})]
         if not missing:
             continue
         try:
             found = evaluator.evaluate(Policy.load(run), missing).to_json()
         except SpacqlError as error:
-            known.pop(str(run))
+            known.pop(name_of(run))
             tell(f"{run}: left out. {error}")
             continue
         estimates = there.get("estimates", {}) | found["estimates"]
-        known[str(run)] = found | {"estimates": estimates, "training": _training(run)}
+        known[name_of(run)] = found | {"estimates": estimates, "training": _training(run)}
         write_json(kept, known)
         tell(f"{run}: estimated")
-    return [_entry(run, known[str(run)], evaluator) for run in runs if str(run) in known]
+    return [_entry(run, known[name_of(run)]) for run in runs if name_of(run) in known]
+
+
+def name_of(run: Path) -> str:
+    """A run within its pool: what it is called on disk, without the place of one machine."""
+    return f"{run.parent.name}/{run.name}"
 
 
 def _training(run: Path) -> dict[str, float]:
@@ -103,7 +108,7 @@ def _training(run: Path) -> dict[str, float]:
     return {name: float(np.mean([row[name] for row in rows])) for name in names}
 
 
-def _entry(run: Path, found: Mapping[str, Any], evaluator: Evaluator) -> Entry:
+def _entry(run: Path, found: Mapping[str, Any]) -> Entry:
     described = read_json(run / "run.json")
     reference = Reference.from_json(described["dataset"]["reference"])
     score, nan = reference.score, float("nan")
