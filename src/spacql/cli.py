@@ -21,6 +21,7 @@ COMMANDS = {
     "data make": "spacql.commands.make:data_make",
     "data inspect": "spacql.commands.data:data_inspect",
     "data import": "spacql.commands.data:data_import",
+    "data record": "spacql.commands.record:data_record",
     "data export": "spacql.commands.data:data_export",
     "data fetch": "spacql.commands.data:data_fetch",
     "data prey": "spacql.commands.data:data_prey",

@@ -76,6 +76,7 @@ class ResultRecord(msgspec.Struct, frozen=True):
     seconds: float
     evaluation: Evaluated | None
     note: str = ""
+    warnings: tuple[str, ...] = ()  # what calls for a second look, in words
 
 
 class DivergedRecord(msgspec.Struct, frozen=True):

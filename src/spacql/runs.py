@@ -202,6 +202,7 @@ def run_folder(
 
     from spacql.algorithms.registry import find
     from spacql.algorithms.settings import config_from
+    from spacql.evaluation.verdict import of_run
     from spacql.policies import Policy
     from spacql.training.loop import Schedule, fit
 
@@ -238,7 +239,8 @@ def run_folder(
         raise
     final = None if note else score(policy, plan["final_episodes"], jax.random.fold_in(key, 1))
     seconds = time.monotonic() - started
-    result = {"rounds": config.rounds, "seconds": seconds, "evaluation": final, "note": note}
+    result = {"rounds": config.rounds, "seconds": seconds, "evaluation": final, "note": note,
+              "warnings": of_run(folder, dataset)}  # fmt: skip
     write_json(folder / "result.json", result)
     (folder / "diverged.json").unlink(missing_ok=True)
     return Run(folder, policy, result)

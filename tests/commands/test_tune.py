@@ -108,10 +108,49 @@ def test_mistakes_are_answered_with_a_sentence(arguments, sentence, capsys):
     assert sentence in capsys.readouterr().err
 
 
-def test_data_without_a_world_cannot_be_tuned_by_score(monkeypatch, data, tmp_path, capsys):
+def without_a_world(monkeypatch):
+    """Trainings that end without a score, and a log that speaks for the smaller values."""
     note = Event("done", record={"evaluation": None, "seconds": 1.0, "note": "Not evaluated."})
     monkeypatch.setattr(
         Local, "execute", lambda self, runs, report: [report(run, note) for run in runs]
     )
-    assert tune("cfcql", "--data", data, "--out", str(tmp_path / "sweep")) != 0
-    assert "nothing to tune by" in capsys.readouterr().err
+    monkeypatch.setattr(
+        "spacql.commands.tune.estimated",
+        lambda places, options: {run: -run.config.updates - run.seed % 2 for run in places},
+    )
+
+
+def test_data_without_a_world_is_tuned_by_what_the_log_says(monkeypatch, data, tmp_path, capsys):
+    without_a_world(monkeypatch)
+    out = tmp_path / "sweep"
+    arguments = ["--vary", "updates", "--values", "1", "5", "2"]
+    assert tune("cfcql", "--data", data, "--out", str(out), *arguments) == 0
+    said = capsys.readouterr().out
+    assert "Without a simulator" in said
+    written = json.loads((out / "tune.json").read_text())
+    assert written["hyperparameter"] == "updates"
+    assert [entry["value"] for entry in written["values"]] == [1, 5, 2]
+    assert written["best"] == 1
+    assert (out / "updates.png").exists()
+
+
+def test_any_hyperparameter_is_read_in_its_own_type(trained, data, tmp_path, monkeypatch):
+    without_a_world(monkeypatch)
+    out = tmp_path / "sweep"
+    assert tune("bc", "--data", data, "--vary", "hidden", "--values", "8", "16,16",
+                "--out", str(out)) == 0  # fmt: skip
+    written = json.loads((out / "tune.json").read_text())
+    assert [entry["value"] for entry in written["values"]] == [[8], [16, 16]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--vary", "alfa", "--values", "1"], "no hyperparameter 'alfa' to tune. Did you mean"),
+        (["--vary", "updates"], "Give the values of updates"),
+        (["--vary", "updates", "--values", "many"], "'many' is no value of updates"),
+    ],
+)
+def test_wrong_sweeps_are_answered_with_a_sentence(arguments, sentence, data, capsys):
+    assert tune("cfcql", "--data", data, *arguments) != 0
+    assert sentence in capsys.readouterr().err

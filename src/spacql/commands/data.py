@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from spacql.data import Dataset
     from spacql.data.inspect import Inspection
 
-Format = Literal["omar", "vault", "npz"]
+Format = Literal["omar", "vault", "npz", "csv", "parquet", "minari"]
+Written = Literal["omar", "vault", "npz"]
 
 
 def data_import(
@@ -18,13 +19,15 @@ def data_import(
     /,
     out: Path,
     bounds: Literal["refuse", "clip", "rescale"] = "refuse",
+    mapping: Path | None = None,
     prey: Path | None = None,
     json: bool = False,
 ) -> None:
     """Turn logs in another format into a dataset folder.
 
     Formats: omar, one seed_<k>_data folder of the published .npy files; vault, a Flashbax Vault
-    <scenario>.vlt/<uid>; npz, one file with the arguments of Dataset.from_arrays by name.
+    <scenario>.vlt/<uid>; npz, one file with the arguments of Dataset.from_arrays by name; csv and
+    parquet, tables of one row per step and agent, or one per step; minari, the name of a dataset.
 
     Example: spacql data import omar simple_spread/random/seed_0_data --out spread-random-0
 
@@ -32,8 +35,10 @@ def data_import(
         format: What the source is.
         source: The folder or file to read.
         out: New folder for the dataset.
-        bounds: What to do with actions outside [-1, 1]: refuse them, clip them, or rescale the
-            range found in the data to it.
+        bounds: What to do with actions outside their bounds: refuse them, clip them, or rescale,
+            which takes the range found in the data for the bounds.
+        mapping: For csv and parquet: a JSON file that names the columns and the bounds per agent,
+            where they do not speak for themselves; docs/own-logs.md has one.
         prey: In tag and world, the policy file of the prey that the data was made against;
             without it, policies trained on the data cannot be evaluated.
         json: Print the summary as JSON.
@@ -44,7 +49,7 @@ def data_import(
 
     if out.exists():
         raise InputError(f"{out} exists already. Choose another place or remove it first.")
-    dataset = read(format, source, bounds)
+    dataset = read(format, source, bounds, mapping)
     if prey is not None:
         dataset = _with_prey(dataset, prey)
     save_dataset(dataset, out)
@@ -52,7 +57,7 @@ def data_import(
 
 
 def data_export(
-    format: tyro.conf.Positional[Format],
+    format: tyro.conf.Positional[Written],
     source: tyro.conf.Positional[str],
     /,
     out: Path,
@@ -139,7 +144,7 @@ def data_inspect(
     arguments.whole("--seed", seed, 0)
     if figure is not None and figure.suffix != ".png":
         raise InputError(f"--figure writes a PNG file: {figure} should end in .png.")
-    inspection = inspect(resolve(data), seed=seed)
+    inspection = inspect(resolve(data), seed=seed, place=data)
     if figure is not None:
         draw(inspection, figure)
     if json:
@@ -226,6 +231,8 @@ def _print_inspection(inspection: "Inspection") -> None:
         )
     console.print(agents)
     console.print(inspection.meaning, highlight=False)
+    for text in (*inspection.notices, inspection.advice):
+        console.print(text, highlight=False, markup=False)
 
 
 def _bars(counts: list[float]) -> str:

@@ -11,12 +11,16 @@ def evaluate(
     /,
     episodes: int | None = None,
     gif: Path | None = None,
+    offline: bool = False,
+    data: str | None = None,
+    estimators: tuple[str, ...] = ("model",),
     seed: int = 0,
     json: bool = False,
 ) -> int:
-    """Score the policies of a run, one line per seed.
+    """Score the policies of a run, one line per seed; with --offline, without a simulator.
 
-    RUN is the folder of a run, or of one seed in it.
+    RUN is the folder of a run, or of one seed in it, or what `spacql fit` made. Offline, a log says
+    what a policy would return, with a 90 % interval, and how far each agent leaves the log.
 
     Example: spacql evaluate runs/spacql-spread-random --gif spread.gif
 
@@ -24,6 +28,9 @@ def evaluate(
         run: Folder of a run, or of one seed.
         episodes: Episodes per policy; 500, or 100 in halfcheetah.
         gif: Write a picture of the first policy in action (particle worlds).
+        offline: Ask a log instead of a simulator.
+        data: The log to ask, a folder or a name; that of the training if not given.
+        estimators: Of --offline: model, fqe, plain-fqe; several are shown side by side.
         seed: Seed of the episodes.
         json: Print JSON, with every episode's return.
     """
@@ -41,13 +48,19 @@ def evaluate(
 
     arguments.whole("--episodes", episodes)
     arguments.whole("--seed", seed, 0)
-    folders = [run] if (run / "run.json").exists() else sorted(run.glob("seed-*"))
+    alone = any((run / name).exists() for name in ("run.json", "policy.json"))
+    folders = [run] if alone else sorted(run.glob("seed-*"))
     folders = [folder for folder in folders if (folder / "policy.json").exists()]
     if not folders:
         raise InputError(f"There is no trained policy in {run}.")
+    if offline:
+        return evaluate_offline(folders, data, estimators, seed, json)
     results: list[dict[str, Any]] = []
     world: Any = None
     for folder in folders:
+        if not (folder / "run.json").exists():
+            raise InputError(f"{folder} holds a policy, but no run that names its world. "
+                             "Ask a log: --offline --data LOG.")  # fmt: skip
         described = records.run(folder)
         task, stored = described["spec"]["task"], described["dataset"]["reference"]
         prey = Policy.load(folder / "prey") if (folder / "prey.json").exists() else None
@@ -72,4 +85,48 @@ def evaluate(
 
         save_gif(world, Policy.load(folders[0]), jax.random.key(seed), gif)
         print(f"Wrote {gif}", file=sys.stderr)
+    return 0
+
+
+def evaluate_offline(
+    folders: list[Path], data: str | None, estimators: tuple[str, ...], seed: int, json: bool
+) -> int:
+    """What a log says of the policies in these folders."""
+    from json import dumps
+
+    from spacql import records
+    from spacql.data.cache import resolve
+    from spacql.errors import InputError
+    from spacql.evaluation.offline import Evaluator
+    from spacql.policies import Policy
+
+    results: list[dict[str, Any]] = []
+    evaluators: dict[str, Evaluator] = {}  # one for each log
+    for folder in folders:
+        place, number = data or "", 0
+        if not data:
+            if not (folder / "run.json").exists():
+                raise InputError(f"{folder} does not say which log it is of: give --data LOG.")
+            described = records.run(folder)
+            place, number = described["data"] or described["dataset"]["name"], described["seed"]
+        dataset = resolve(place, number)
+        if dataset.identity not in evaluators:
+            evaluators[dataset.identity] = Evaluator(dataset, seed=seed)
+        found = evaluators[dataset.identity].evaluate(Policy.load(folder), estimators)
+        results.append({"folder": str(folder), **found.to_json()})
+        if json:
+            continue
+        print(f"{folder}: the log returned {found.log.mean:.4g} in {found.heldout:,} held-out "
+              "episodes.")  # fmt: skip
+        for name, x in found.estimates.items():
+            print(f"  {name:<10} return {x.mean:.4g} (90 %: {x.low:.4g} to {x.high:.4g})")
+        if found.trust:
+            trust = found.trust
+            print(f"  The model foretells held-out returns with a correlation of "
+                  f"{trust.correlation:.2f} and a bias of {trust.bias:.4g}.")  # fmt: skip
+        for agent, far in found.distance.items():
+            print(f"  {agent}: {far:.1f} deviations from the log, beyond 3 in "
+                  f"{100 * found.outside[agent]:.0f} % of the states")  # fmt: skip
+    if json:
+        print(dumps(results, indent=1))
     return 0

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from spacql.experiments.store import Store
 
 Name = Literal["table1", "table2", "differences", "ablation", "aspac", "algorithms", "settings",
-               "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims"]  # fmt: skip
+               "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims",
+               "selection"]  # fmt: skip
 PICTURES = ("figure1", "figure2", "figure3", "figure4", "scores", "gaps")
 
 
@@ -46,6 +47,7 @@ def reproduce(
     figure4: how many agents PLCQL's bandit replaces. scores: table2 as a picture. gaps:
     differences as a picture. claims: what the paper claims, and whether it held (always from
     stored runs).
+    selection: how well policies are chosen without a simulator, seed 0 if no seeds are given.
 
     Example: spacql reproduce table1 --only spread-random --seeds 0 1
 
@@ -74,7 +76,8 @@ def reproduce(
     arguments.whole("--rounds", rounds)
     arguments.whole("--workers", workers, 0)
     arguments.place(runs)
-    if (stored or name == "claims") and not dry_run and not len(Store(results)):
+    from_store = stored and name != "selection"  # whose pools are in the folder of runs
+    if (from_store or name == "claims") and not dry_run and not len(Store(results)):
         raise InputError(
             f"There are no stored runs in {Store(results).results}. Those of this version are in "
             "the folder `results` of its source repository, not in the installed package: name "
@@ -82,6 +85,12 @@ def reproduce(
         )
     if name == "claims":
         return print_claims(Store(results), json)
+    if name == "selection":
+        from spacql.commands.selection import select
+
+        some = (0,) if seeds == (0, 1, 2, 3, 4) else seeds
+        return select(only, some, rounds, where.make(runs, workers), Store(results).results,
+                      dry_run=dry_run, stored=stored, out=out, quiet=quiet, json=json)  # fmt: skip
     plan, store = make_plan(name, only=only, seeds=seeds, rounds=rounds), Store(results)
     executor = where.make(runs, workers)
     if dry_run:

@@ -166,8 +166,18 @@ def result(outcome: "Outcome", out: Path) -> dict[str, Any]:
         "return": evaluation["return"]["mean"] if evaluation else None,
         "seconds": record.get("seconds"),
         "note": record.get("note", ""),
+        "warnings": _warnings(out / outcome.run.place),
         "error": outcome.error,
     }
+
+
+def _warnings(folder: Path) -> list[str]:
+    """What a run's own numbers call for, if its folder is on this machine."""
+    from spacql import records
+
+    if not (folder / "result.json").is_file():
+        return []
+    return list(records.result(folder).get("warnings", ()))
 
 
 def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
@@ -190,6 +200,8 @@ def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
                 f"seed {entry['seed']}: score {entry['score']:.1f}, "
                 f"return {entry['return']:.1f}, {entry['seconds']:.0f} s  ({entry['folder']})"
             )
+        for warning in entry["warnings"]:
+            print(f"  {warning}")
     scores = [entry["score"] for entry in results if entry["score"] is not None]
     if len(scores) > 1:
         print(

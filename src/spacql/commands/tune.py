@@ -1,4 +1,4 @@
-"""`spacql tune ALGORITHM`: which alpha fits a dataset."""
+"""`spacql tune ALGORITHM`: which alpha, or which value of any hyperparameter, fits a dataset."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +8,13 @@ from spacql.commands.where import HERE, Where
 
 if TYPE_CHECKING:
     from spacql.algorithms.config import Training
+    from spacql.experiments.executors import PlannedRun
 
 USAGE = """usage: spacql tune ALGORITHM --data NAME_OR_FOLDER [OPTIONS]
 
 Find the penalty weight alpha that fits a dataset: a short training for every alpha and seed.
+--vary NAME --values A B C sweeps any other hyperparameter. Without a simulator, values are compared
+by the lower bound of the return that the log itself gives.
 
 Algorithms: {names}
 `spacql tune ALGORITHM --help` lists every option and hyperparameter.
@@ -26,6 +29,8 @@ class Options:
 
     data: str  # a dataset folder, or a name such as spread-random
     alphas: tuple[float, ...] = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # the grid
+    vary: str = "alpha"  # another hyperparameter to sweep instead
+    values: tuple[str, ...] = ()  # of it
     seeds: tuple[int, ...] = (100, 101)  # apart from the seeds that are reported
     out: Path | None = None  # folder of the sweep; runs/tune-<algorithm>-<data> if not given
     workers: int = 0  # processes at a time; 0: one per core
@@ -49,11 +54,14 @@ def main(args: list[str]) -> int:
     options, config = parse("tune", algorithm, rest, Options)
     result = sweep(algorithm, config, options)
     show(result, options)
-    return 1 if any(entry["failed"] for entry in result["alphas"]) else 0
+    return 1 if any(entry["failed"] for entry in entries_of(result)) else 0
 
 
 def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any]:
-    """Train every alpha and seed, all in one go; the result is also written to <out>/tune.json."""
+    """Train every value and seed, all in one go; the result is also written to <out>/tune.json.
+
+    Without a simulator the seeds' scores are the lower bounds that the log itself gives.
+    """
     from dataclasses import asdict, replace
 
     import numpy as np
@@ -65,12 +73,9 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     from spacql.files import write_json
     from spacql.runs import default_folder
 
-    if not hasattr(config, "alpha"):
-        raise InputError(f"{algorithm} has no alpha to tune.")
-    if not 0 < options.share <= 1 or not options.alphas:
-        raise InputError("share must be above 0 and at most 1, and alphas not empty.")
-    if not all(0 <= alpha < np.inf for alpha in options.alphas):
-        raise InputError("Every alpha must be a finite number, 0 or above.")
+    if not 0 < options.share <= 1:
+        raise InputError("share must be above 0 and at most 1.")
+    vary, values = grid(algorithm, config, options)
     name = data_name(options.data) or Path(options.data).name
     out = options.out or default_folder(algorithm, name, "tune-")
     check_options(options, out)
@@ -78,48 +83,120 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     executor = options.where.make(out, options.workers)
     for seed in options.seeds:
         options.where.prepare(options.data, seed, config)
-    trials: dict[PlannedRun, float] = {}
-    for alpha in options.alphas:
-        values: dict[str, Any] = {"alpha": alpha, "rounds": rounds}
-        trial = replace(config, **values)
+    trials: dict[PlannedRun, Any] = {}
+    for value in values:
+        changed: dict[str, Any] = {"rounds": rounds, vary: value}
+        trial = replace(config, **changed)
         for seed in options.seeds:
-            place = f"alpha-{alpha:g}/seed-{seed}"
-            trials[PlannedRun(algorithm, data_place(options.data), seed, trial, place)] = alpha
+            place = f"{vary}-{text_of(value)}/seed-{seed}"
+            trials[PlannedRun(algorithm, data_place(options.data), seed, trial, place)] = value
     outcomes = execute(
         list(trials),
         executor,
-        label=lambda run: f"alpha {trials[run]:g}, seed {run.seed}",
+        label=lambda run: f"{vary} {text_of(trials[run])}, seed {run.seed}",
         title=f"{algorithm} on {name}",
         quiet=options.quiet,
     )
     notes = [o.record["note"] for o in outcomes if o.record and o.record.get("note")]
+    found = {o.run: o.score for o in outcomes}
     if notes:
-        raise InputError(f"Without scores there is nothing to tune by. {notes[0]}")
+        places = {o.run: out / o.run.place for o in outcomes if o.record and not o.error}
+        found = dict.fromkeys(trials) | estimated(places, options)
     entries: list[dict[str, Any]] = []
-    for alpha in dict.fromkeys(options.alphas):
-        mine = [outcome for outcome in outcomes if trials[outcome.run] == alpha]
-        scores = [outcome.score for outcome in mine if outcome.score is not None]
+    for value in values:
+        mine = [run for run, of_run in trials.items() if of_run == value]
+        scores = [score for run in mine if (score := found[run]) is not None]
         entries.append(
             {
-                "alpha": alpha,
+                ("alpha" if vary == "alpha" else "value"): value,
                 "scores": scores,
                 "mean": float(np.mean(scores)) if scores else None,
-                "failed": [outcome.run.seed for outcome in mine if outcome.score is None],
+                "failed": [run.seed for run in mine if found[run] is None],
             }
         )
     scored = [entry for entry in entries if entry["mean"] is not None]
+    best = max(scored, key=lambda entry: entry["mean"]) if scored else None
     result = {
         "algorithm": algorithm,
         "data": name,
         "rounds": rounds,
         "seeds": list(options.seeds),
         "config": asdict(config),
-        "alphas": entries,
-        "best": max(scored, key=lambda entry: entry["mean"])["alpha"] if scored else None,
+        "hyperparameter": vary,
+        "by": "lower bound of the return, from the log" if notes else "score",
+        ("alphas" if vary == "alpha" else "values"): entries,
+        "best": None if best is None else value_of(best),
     }
     write_json(out / "tune.json", result)
-    plot(result, options.plot or out / "alpha.png")
+    plot(result, options.plot or out / f"{vary}.png")
     return result
+
+
+def grid(algorithm: str, config: "Training", options: Options) -> tuple[str, list[Any]]:
+    """The hyperparameter and its values, each once."""
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from spacql.errors import InputError, suggestion
+
+    known = {name: value for name, value in asdict(config).items() if name != "rounds"}
+    vary = options.vary
+    if vary not in known:
+        if vary == "alpha":
+            raise InputError(f"{algorithm} has no alpha to tune. Choose another with --vary.")
+        raise InputError(
+            f"{algorithm} has no hyperparameter {vary!r} to tune.{suggestion(vary, known)} "
+            f"It has: {', '.join(sorted(known))}."
+        )
+    if vary == "alpha" and not options.values:
+        if not options.alphas or not all(0 <= alpha < np.inf for alpha in options.alphas):
+            raise InputError("alphas must be finite numbers, 0 or above, and at least one.")
+        return vary, list(dict.fromkeys(options.alphas))
+    if not options.values:
+        raise InputError(f"Give the values of {vary} to try: --values A B C.")
+    return vary, list(dict.fromkeys(_parsed(vary, text, known[vary]) for text in options.values))
+
+
+def _parsed(vary: str, text: str, like: Any) -> Any:
+    """A value of the type of the one that is there; layers as 64,64."""
+    from spacql.errors import InputError
+
+    try:
+        if isinstance(like, tuple | list):
+            return tuple(int(part) for part in text.split(",") if part)
+        return text if isinstance(like, str) else type(like)(text)
+    except ValueError as error:
+        raise InputError(f"{text!r} is no value of {vary}, which is {like!r} now.") from error
+
+
+def text_of(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "-".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def value_of(entry: dict[str, Any]) -> Any:
+    return entry["alpha"] if "alpha" in entry else entry["value"]
+
+
+def entries_of(result: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(result["alphas"] if "alphas" in result else result["values"])
+
+
+def estimated(places: "dict[PlannedRun, Path]", options: Options) -> "dict[PlannedRun, float]":
+    """The lower bound of every policy's return, from the log alone."""
+    from spacql.data.cache import resolve
+    from spacql.evaluation.offline import Evaluator
+    from spacql.policies import Policy
+
+    evaluators: dict[str, Evaluator] = {}
+    found = {}
+    for run, place in places.items():
+        dataset = resolve(options.data, run.seed)
+        evaluator = evaluators.setdefault(dataset.identity, Evaluator(dataset))
+        found[run] = evaluator.evaluate(Policy.load(place)).estimate.low
+    return found
 
 
 def show(result: dict[str, Any], options: Any) -> None:
@@ -128,30 +205,42 @@ def show(result: dict[str, Any], options: Any) -> None:
     if options.json:
         print(dumps(result, indent=1))
         return
-    penalty = result["config"].get("penalty", "")
-    print(f"{result['algorithm']} on {result['data']}, {penalty}, {result['rounds']} rounds")
-    print("alpha   score   seeds")
-    for entry in result["alphas"]:
+    penalty, vary = result["config"].get("penalty", ""), result["hyperparameter"]
+    by = "score" if result["by"] == "score" else "bound"
+    parts = [f"{result['algorithm']} on {result['data']}", penalty, f"{result['rounds']} rounds"]
+    print(", ".join(part for part in parts if part))
+    if by == "bound":
+        print("Without a simulator: lower bounds of the return, estimated from the log.")
+    width = max(len(vary) + 1, 8)
+    print(f"{vary:<{width}}{by:<8}seeds")
+    for entry in entries_of(result):
         mean = "failed" if entry["mean"] is None else f"{entry['mean']:.1f}"
         scores = " ".join(f"{score:.1f}" for score in entry["scores"])
-        best = "  best" if entry["alpha"] == result["best"] else ""
-        print(f"{entry['alpha']:<7g} {mean:<7} {scores}{best}")
+        best = "  best" if value_of(entry) == result["best"] else ""
+        print(f"{text_of(value_of(entry)):<{width}}{mean:<8}{scores}{best}")
 
 
 def plot(result: dict[str, Any], path: Path) -> None:
-    """Score against alpha: every seed a dot, the means a line."""
+    """Score against the value: every seed a dot, the means a line."""
     from matplotlib.figure import Figure
 
     from spacql.files import new_file
 
     figure = Figure(figsize=(4.5, 3.2), layout="constrained")
     axis = figure.subplots()
-    scored = [entry for entry in result["alphas"] if entry["mean"] is not None]
-    for entry in scored:
+    scored = [entry for entry in entries_of(result) if entry["mean"] is not None]
+    values = [value_of(entry) for entry in scored]
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    at = values if numbers else list(range(len(values)))
+    for x, entry in zip(at, scored, strict=True):
         count = len(entry["scores"])
-        axis.plot([entry["alpha"]] * count, entry["scores"], "o", color="#0072B2", alpha=0.5)
-    axis.plot([e["alpha"] for e in scored], [e["mean"] for e in scored], color="#0072B2")
-    axis.set(xscale="log", xlabel="alpha", ylabel="score")
+        axis.plot([x] * count, entry["scores"], "o", color="#0072B2", alpha=0.5)
+    axis.plot(at, [entry["mean"] for entry in scored], color="#0072B2")
+    axis.set(xlabel=result["hyperparameter"], ylabel=result["by"])
+    if numbers and all(v > 0 for v in values):
+        axis.set_xscale("log")
+    elif not numbers:
+        axis.set_xticks(at, [text_of(v) for v in values])
     axis.set_title(f"{result['algorithm']} on {result['data']}, {result['rounds']} rounds")
     axis.spines[["top", "right"]].set_visible(False)
     with new_file(path.with_suffix(".png")) as temporary:

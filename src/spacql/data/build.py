@@ -51,8 +51,9 @@ def from_arrays(
     - `states`: (rows, size) a global state, if there is one.
     - `team_reward`: (rows,) what the team is paid; the mean over the agents if not given.
     - `action_low`, `action_high`: a number, or one entry (number or vector) an agent.
-    - `bounds`: what to do with actions outside: "refuse"; "clip"; or "rescale", which maps the
-      range found in the data, per coordinate, to the bounds, and records it in `info`.
+    - `bounds`: what to do with actions outside: "refuse"; "clip"; or "rescale", which takes the
+      range found in the data, per coordinate, for the bounds. Policies act in the log's own units
+      all the same.
     - `horizon`: steps of an episode, the longest one if not given.
 
     Where a time limit ends an episode and no next observation is given, its last row serves as

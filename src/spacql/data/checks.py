@@ -224,11 +224,15 @@ def within_bounds(
     agents: Sequence[str],
     where: Rows,
     otherwise: OutOfBounds,
-) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """The actions within the bounds, and what was done to them, for the record."""
+) -> tuple[list[np.ndarray], Bounds, Bounds, dict[str, Any]]:
+    """The actions, the bounds that they lie in, and what was done, for the record.
+
+    "rescale" takes the range found in the data for the bounds: everything that learns maps bounds
+    to [-1, 1] by itself, and policies act in the log's own units.
+    """
     if not isinstance(otherwise, str) or otherwise not in ("refuse", "clip", "rescale"):
         raise DataError(f"bounds is {_shown(otherwise)}; it can be 'refuse', 'clip' or 'rescale'.")
-    inside, record = [], {}
+    inside, lows_used, highs_used, record = [], [], [], {}
     for agent, array, lows, highs in zip(agents, actions, low, high, strict=True):
         with np.errstate(over="ignore", invalid="ignore"):
             floor, ceiling = np.array(lows, np.float32), np.array(highs, np.float32)
@@ -237,12 +241,14 @@ def within_bounds(
             raise DataError(f"The action bounds of {agent!r} are no range: {lows} to {highs}.")
         outside = (array < floor) | (array > ceiling)
         if otherwise == "rescale":
-            least, most = array.min(axis=0), array.max(axis=0)
-            spread = most.astype(np.float64) - least  # float32 may not hold it
-            unit = (array.astype(np.float64) - least) / np.where(most > least, spread, 1)
-            unit[:, most == least] = 0.5
-            array = (floor + unit * (ceiling - floor)).astype(np.float32)
-            record[agent] = {"from_low": least.tolist(), "from_high": most.tolist()}
+            floor, ceiling = array.min(axis=0), array.max(axis=0)
+            still = floor == ceiling  # a coordinate that never moves is the middle of its range
+            room = np.where(still, np.maximum(1, np.abs(floor) / 2), 0).astype(np.float32)
+            floor, ceiling = floor - room, ceiling + room
+            with np.errstate(over="ignore"):
+                if not np.isfinite(ceiling - floor).all():
+                    raise DataError(f"The actions of {agent!r} span more than float32 can hold.")
+            record[agent] = {"low": floor.tolist(), "high": ceiling.tolist()}
         elif otherwise == "refuse" and outside.any():
             row, column = (int(i) for i in np.argwhere(outside)[0])
             count = int(outside.any(axis=1).sum())
@@ -250,13 +256,16 @@ def within_bounds(
                 f"actions of {agent!r} at {where(row)}, column {column} is "
                 f"{array[row, column]:.6g}, outside [{lows[column]:g}, {highs[column]:g}] "
                 f"({count} {'row' if count == 1 else 'rows'} in all). Pass the true action_low "
-                "and action_high, or bounds='clip' to clip, or bounds='rescale' to map the "
-                "range found in the data to the bounds."
+                "and action_high, or bounds='clip' to clip, or bounds='rescale' to take "
+                "the range found in the data for the bounds."
             )
         elif outside.any():
             record[agent] = {"rows": int(outside.any(axis=1).sum())}
         inside.append(np.clip(array, floor, ceiling))
-    return inside, {otherwise: record} if record else {}
+        lows_used.append(tuple(map(float, floor)) if otherwise == "rescale" else lows)
+        highs_used.append(tuple(map(float, ceiling)) if otherwise == "rescale" else highs)
+    done: dict[str, Any] = {otherwise: record} if record else {}
+    return inside, tuple(lows_used), tuple(highs_used), done
 
 
 def _shown(value: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from spacql.data.advice import advice, notices
 from spacql.data.correlation import LEAST_ROWS, ExcessCorrelation, excess_correlation
 from spacql.data.dataset import Dataset, row_chunks
 from spacql.errors import InputError
@@ -45,13 +46,18 @@ class Inspection:
     agents: tuple[AgentUse, ...]
     correlation: ExcessCorrelation | None  # None: too few transitions
     meaning: str  # of the correlation, for partial replacement
+    notices: tuple[str, ...]  # what is odd about the log
+    advice: str  # what fits it, and what to run next
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def inspect(dataset: Dataset, *, seed: int = 0) -> Inspection:
-    """Look at a dataset. The estimate of the correlation takes some seconds; see there how."""
+def inspect(dataset: Dataset, *, seed: int = 0, place: str = "") -> Inspection:
+    """Look at a dataset. The estimate of the correlation takes some seconds; see there how.
+
+    `place` is what the commands of the advice call the dataset: its name if not given.
+    """
     team = dataset.team_returns
     counts, edges = np.histogram(team, bins=min(30, max(5, int(np.sqrt(len(team))))))
     lengths = np.diff(dataset.starts) - 1
@@ -78,6 +84,13 @@ def inspect(dataset: Dataset, *, seed: int = 0) -> Inspection:
         agents=_use(dataset, correlation),
         correlation=correlation,
         meaning=meaning(None if correlation is None else correlation.kappa),
+        notices=tuple(notices(dataset)),
+        advice=advice(
+            dataset,
+            [] if correlation is None else list(correlation.explained),
+            None if correlation is None else correlation.kappa,
+            place or str(dataset.info.get("name", dataset.spec.task)),
+        ),
     )
 
 

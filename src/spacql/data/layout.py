@@ -71,7 +71,9 @@ def build(
     sizes = [x.shape[1] for x in actions]
     low = checks.action_bounds("action_low", options.action_low, names, sizes)
     high = checks.action_bounds("action_high", options.action_high, names, sizes)
-    actions, record = checks.within_bounds(actions, low, high, names, where, options.bounds)
+    actions, low, high, record = checks.within_bounds(
+        actions, low, high, names, where, options.bounds
+    )
 
     source, starts, kept = _layout(where.last, terminated, final_observations is not None)
     if not kept.any():

@@ -13,6 +13,7 @@ from spacql.training.metrics import read_metrics
 
 ROWS = 2000  # of the log that the actors are looked at
 SATURATED, OFTEN = 0.99, 0.5  # of the action range; share of actions
+FAR, OUTSIDE = 4.0, 0.25  # deviations of the log's actions; share of states
 STILL = 0.1  # of the span of a curve, in its last fifth
 
 
@@ -24,7 +25,7 @@ def of_run(folder: Path, dataset: Dataset) -> list[str]:
         policy = Policy.load(folder)
     except SpacqlError:  # an actor of a kind that is not known here
         return [text for text in found if text]
-    return [text for text in (*found, saturated(policy, dataset)) if text]
+    return [text for text in (*found, saturated(policy, dataset), far(policy, dataset)) if text]
 
 
 def impossible(rows: list[dict[str, Any]], dataset: Dataset, config: dict[str, Any]) -> str:
@@ -64,6 +65,31 @@ def moving(rows: list[dict[str, Any]]) -> str:
             )
         return ""
     return ""
+
+
+def far(policy: Policy, dataset: Dataset) -> str:
+    """Agents that leave what the log does, measured by a linear guess of its behaviour."""
+    if not all(isinstance(actor, MLP) for actor in policy.actors):
+        return ""
+    transitions = dataset.transition_rows()
+    some = transitions[:: max(1, len(transitions) // ROWS)]
+    seen = [x[some] for x in dataset.observations]
+    away = []
+    for agent, pi, o, a in zip(
+        policy.agents, policy.act(seen), seen, (x[some] for x in dataset.actions), strict=True
+    ):
+        inputs = np.concatenate([o, np.ones((len(o), 1), np.float32)], axis=1)
+        guess = inputs @ np.linalg.lstsq(inputs, a, rcond=None)[0]
+        spread = np.maximum(np.std(a - guess, axis=0), 1e-3 * np.maximum(np.ptp(a, axis=0), 1e-6))
+        outside = float((np.abs(pi - guess) > FAR * spread).any(axis=1).mean())
+        if outside > OUTSIDE:
+            away.append(f"{agent} in {100 * outside:.0f} %")
+    if not away:
+        return ""
+    return (
+        f"The policy is far from the log ({', '.join(away)} of its states): no log can say how it "
+        "does there. `spacql evaluate RUN --offline` asks; an anchored algorithm stays nearer."
+    )
 
 
 def saturated(policy: Policy, dataset: Dataset) -> str:

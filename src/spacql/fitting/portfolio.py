@@ -29,6 +29,8 @@ PORTFOLIO: tuple[Member, ...] = (
     Member("td3bc", "td3bc", "quick"),
     Member("cfcql-0.5", "cfcql", "quick", {"alpha": 0.5}),
     Member("spacql-0.5", "spacql", "quick", {"alpha": 0.5}),
+    Member("aspac-loose", "aspac", "normal", {"anchor_weight": 0.0005}),
+    Member("aspac-tight", "aspac", "normal", {"anchor_weight": 0.02}),
     Member("spacql-0.1", "spacql", "normal", {"alpha": 0.1}),
     Member("spacql-2.5", "spacql", "normal", {"alpha": 2.5}),
     Member("cfcql-2.5", "cfcql", "normal", {"alpha": 2.5}),
@@ -49,9 +51,9 @@ BY_ALGORITHM: dict[str, dict[str, Any]] = {
     "cfcql": PENALISED,
     "td3bc": {"learning_rate": 0.001},
     "iql": {"learning_rate": 0.001},
-    "aspac": {},
+    "aspac": {"target_rate": 0.01},
 }
-STEPS: dict[Level, int] = {"quick": 1500, "normal": 4000, "thorough": 12_000}  # of the critics
+STEPS: dict[Level, int] = {"quick": 2000, "normal": 5000, "thorough": 12_000}  # of the critics
 MODEL_STEPS: dict[Level, int] = {"quick": 2500, "normal": 6000, "thorough": 15_000}
 PASSES = 100  # over the log: more would only learn it by heart
 LEAST_STEPS = 500
