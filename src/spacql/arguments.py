@@ -36,6 +36,8 @@ def place(path: Path | None) -> None:
     if path is None:
         return
     try:
+        if "\0" in str(path):
+            raise InputError(f"{str(path)!r} cannot be written: no name holds a zero byte.")
         there = path.exists()
         if there and not path.is_dir():
             raise InputError(f"{path} is a file; a folder is expected. Choose another place.")

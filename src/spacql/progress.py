@@ -73,11 +73,11 @@ def _bars(*more: Any) -> Any:
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
-        TextColumn("{task.percentage:3.0f} %"),
+        TextColumn("{task.percentage:3.0f} %", markup=False),
         *more,
-        TextColumn("{task.fields[text]}"),
+        TextColumn("{task.fields[text]}", markup=False),
     )
     return Progress(*columns, console=Console(stderr=True), transient=True)
 

@@ -26,8 +26,8 @@ class TrainedOn(msgspec.Struct, frozen=True):
     name: Name
     seed: int | None
     identity: str
-    transitions: Count = 0
-    reference: Reference | None = None
+    transitions: Count
+    reference: Reference | None
 
 
 class Evaluations(msgspec.Struct, frozen=True):

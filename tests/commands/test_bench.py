@@ -24,7 +24,7 @@ def test_the_ratio_is_that_of_the_printed_speeds(capsys):
 
 
 def test_no_steps_and_no_mpe2_are_refused_with_a_sentence(monkeypatch):
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(InputError, match="whole number from 1"):
         bench_worlds(steps=0)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'spacql\[dev\]'"):

@@ -113,6 +113,20 @@ def test_a_storage_gives_the_newest_whole_state(tmp_path) -> None:
     assert list((tmp_path / "storage").iterdir()) == []
 
 
+def test_a_storage_may_be_a_uri(tmp_path) -> None:
+    folder = run_folder(tmp_path / "run")
+    storage, other = (Storage("memory://bucket/spacql", name) for name in ("a", "b"))
+    storage.check()
+    storage.save(folder)
+    other.load(tmp_path / "other")
+    assert pack(tmp_path / "other") == {}
+    storage.load(tmp_path / "again")
+    assert pack(tmp_path / "again") == pack(folder)
+    storage.clear()
+    storage.load(tmp_path / "cleared")
+    assert pack(tmp_path / "cleared") == {}
+
+
 def test_a_storage_that_cannot_be_used_is_one_sentence(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"storage .*file/x cannot be used"):
@@ -136,12 +150,29 @@ def test_the_options_choose_the_executor_and_mistakes_are_answered(tmp_path, mon
     with pytest.raises(InputError, match="on a node of the cluster"):
         Where("ray", "ray://1.2.3.4:5").make(tmp_path)
     with pytest.raises(InputError, match="Did you mean 'spread-random'"):
-        Where("ray").prepare("spread-randm", 0)
+        Where("ray").prepare("spread-randm", 0, configure("bc"))
     with pytest.raises(InputError, match=r"no way to the Ray cluster '127.0.0.1:1': .*refused"):
         _ = Where("ray", "127.0.0.1:1").make(tmp_path).workers
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"pip install 'spacql\[ray\]'"):
         Where("ray").make(tmp_path)
+
+
+def test_fit_trains_where_it_is_told(tmp_path, monkeypatch) -> None:
+    from spacql.commands.fit import fit
+
+    asked = {}
+
+    def run(data: str, out: Path, **options: Any) -> None:
+        asked.update(options)
+        raise InputError("enough")
+
+    monkeypatch.setattr("spacql.fitting.pipeline.fit", run)
+    with pytest.raises(InputError, match="enough"):
+        fit("data", tmp_path, where=Where("ray", "1.2.3.4:5"))
+    made = asked["executor"](tmp_path / "runs", 2)
+    assert isinstance(made, Ray)
+    assert (made.folder, made.address) == (tmp_path / "runs", "1.2.3.4:5")
 
 
 def test_an_interrupt_says_what_becomes_of_unfinished_runs(tmp_path, data, monkeypatch) -> None:

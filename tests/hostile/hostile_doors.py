@@ -340,11 +340,11 @@ def episodes(rng: np.random.Generator, folder: Path) -> None:
                 rng, ("agents", "action_low", "action_high", "bounds", "task", "horizon", "info")
             )
             options[name] = _wrong(rng, None)
-        elif kind == 1 and isinstance(brought, list):
+        elif kind == 1 and isinstance(brought, list) and brought:
             brought[int(rng.integers(len(brought)))] = _wrong(rng, None)
         elif kind == 2 and rng.random() < 0.2:
             brought = _wrong(rng, None)
-        elif isinstance(brought, list):
+        elif isinstance(brought, list) and brought:
             episode = brought[int(rng.integers(len(brought)))]
             if isinstance(episode, dict) and episode:
                 name = pick(rng, [*episode, "team_reward", "x"])

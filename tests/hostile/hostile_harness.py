@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from spacql.errors import SpacqlError
@@ -67,7 +68,8 @@ class Watch:
         if folder not in (None, -1):
             path = os.path.join(os.readlink(f"/proc/self/fd/{folder}"), path)
         parent = os.path.realpath(os.path.dirname(os.path.abspath(path)))
-        allowed = (self.folder, "/dev/null", "/proc/self")
+        compiled = jax.config.jax_compilation_cache_dir or self.folder  # JAX's own, if it has one
+        allowed = (self.folder, "/dev/null", "/proc/self", str(compiled))
         inside = f"{parent}/".startswith(f"{self.folder}/") or path.startswith(allowed)
         if not inside and "__pycache__" not in path:
             self.outside.append(f"{event} {path!r:.200}")

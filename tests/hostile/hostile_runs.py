@@ -57,6 +57,9 @@ def samples() -> Path:
     actors = tuple(init_mlp(jax.random.key(0), *b, hidden=(4,)) for b in bounds)
     Policy(actors, name="toy", agents=spec.agents).save(folder / "policy")
     uniform(spec).save(place / "uniform")
+    dof, small = find("dof"), configure("dof", "toy", {"hidden": (4,), "batch_size": 16})
+    state = jax.jit(lambda key: dof.init(key, spec, small, dataset().statistics()))
+    dof.policy(state(jax.random.key(0))).save(place / "dof")
     Store(place / "results").add(summary(folder))
     sweep = {
         "algorithm": "spacql", "data": "toy", "rounds": 20, "seeds": [100, 101],
@@ -134,7 +137,8 @@ def a_sweep(rng: np.random.Generator, folder: Path) -> None:
 def a_policy(rng: np.random.Generator, folder: Path) -> None:
     from safetensors.numpy import load_file, save
 
-    source = pick(rng, (samples() / "run" / "seed-0" / "policy", samples() / "uniform"))
+    policies = ("run/seed-0/policy", "run/seed-0/policy", "uniform", "dof")
+    source = samples() / pick(rng, policies)
     text = json.loads(source.with_suffix(".json").read_text())
     weights = source.with_suffix(".safetensors").read_bytes()
     kind = rng.integers(4)

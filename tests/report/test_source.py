@@ -69,8 +69,8 @@ def test_what_is_no_run_is_refused_with_a_sentence(tmp_path):
 
 def test_a_damaged_line_of_metrics_ends_the_curve_there(tmp_path):
     folder = write_run(tmp_path / "a")
-    lines = (folder / "metrics.jsonl").read_text().splitlines()
-    (folder / "metrics.jsonl").write_text("\n".join([*lines[:25], "{not json", *lines[26:]]))
+    lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_text("".join([*lines[:2], "{not json\n", *lines[2:]]))
     (run,) = gather([tmp_path])
     assert [point["round"] for point in run.curve] == [10, 20]
 

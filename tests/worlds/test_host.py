@@ -1,5 +1,7 @@
 """Episodes outside JAX, in HalfCheetah and in a small world of our own."""
 
+import os
+import sys
 from dataclasses import dataclass, field, replace
 
 import jax
@@ -7,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from spacql.errors import InputError
+from spacql.errors import InputError, SpacqlError
 from spacql.policies import Policy, init_mlp, uniform
 from spacql.spec import Spec, unit_box
 from spacql.worlds import HostState, make, rollout
@@ -46,6 +48,13 @@ class Walk:
 class Unpicklable(Walk):
     def __reduce__(self):
         raise TypeError("not this one")
+
+
+class Deadly(Walk):
+    """Ends its process, as one does that has no memory left."""
+
+    def step(self, state, actions):
+        os._exit(3)
 
 
 class Stroll(Walk):
@@ -179,3 +188,16 @@ def test_halfcheetah_writes_nothing_to_the_terminal_or_the_folder(tmp_path, monk
 def test_wrong_actions_are_refused_by_halfcheetah(cheetah, actions, sentence):
     with pytest.raises(InputError, match=sentence):
         cheetah.step(cheetah.reset(KEY), actions)
+
+
+def test_a_worker_that_dies_is_an_error_with_a_sentence():
+    world = Deadly()
+    with pytest.raises(SpacqlError, match="A process that ran episodes died"):
+        rollout(world, uniform(world.spec), KEY, 4, workers=2)
+
+
+def test_a_world_of_the_script_itself_cannot_be_copied_and_says_so(monkeypatch):
+    monkeypatch.setattr(Stroll, "__module__", "__main__")
+    monkeypatch.setattr(sys.modules["__main__"], "Stroll", Stroll, raising=False)
+    with pytest.raises(InputError, match="define the world in a module"):
+        rollout(Stroll(), uniform(Stroll().spec), KEY, 9, workers=2)

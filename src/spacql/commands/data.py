@@ -193,16 +193,17 @@ def _print_json(value: Any) -> None:
 
 def _print_inspection(inspection: "Inspection") -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console()
-    facts = Table(title=inspection.name, show_header=False, title_justify="left")
+    facts = Table(title=escape(inspection.name), show_header=False, title_justify="left")
     returns, correlation = inspection.returns, inspection.correlation
     shortest, longest = inspection.lengths
     steps = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
     score = "" if inspection.score is None else f" (score {inspection.score:.1f})"
     for label, text in {
-        "task": inspection.task,
+        "task": escape(inspection.task),
         "episodes": f"{inspection.episodes:,} of {steps} steps; "
         f"{inspection.terminated:,} ended by the task",
         "transitions": f"{inspection.transitions:,}; {inspection.targets:,} can serve a target",
@@ -221,7 +222,7 @@ def _print_inspection(inspection: "Inspection") -> None:
     agents = Table("agent", "sees", "acts", "range used", "at bounds", "due to the state")
     for use in inspection.agents:
         agents.add_row(
-            use.agent,
+            escape(use.agent),
             str(use.observation_size),
             str(use.action_size),
             f"{100 * use.used:.0f} %",

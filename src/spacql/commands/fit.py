@@ -3,6 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import tyro
+
+from spacql.commands.where import HERE, Where
+
 
 def fit(
     data: str,
@@ -16,6 +20,7 @@ def fit(
     workers: int = 0,
     quiet: bool = False,
     json: bool = False,
+    where: tyro.conf.OmitArgPrefixes[Where] = HERE,
 ) -> int:
     """From a log to a policy that can be trusted, without a simulator.
 
@@ -37,6 +42,7 @@ def fit(
         workers: Processes at a time; 0 is one per core.
         quiet: No progress.
         json: Print fit.json.
+        where: On this machine, or on a Ray cluster.
     """
     import sys
     from json import dumps
@@ -50,7 +56,8 @@ def fit(
     tell = (lambda text: None) if quiet else (lambda text: print(text, file=sys.stderr))
     try:
         found = run(data, out, level=level, budget=budget, share=heldout, seed=seed,
-                    estimator=estimator, workers=workers, quiet=quiet, tell=tell)  # fmt: skip
+                    estimator=estimator, workers=workers, executor=where.make, quiet=quiet,
+                    tell=tell)  # fmt: skip
     except KeyboardInterrupt as stop:
         raise Interrupted("What is finished is kept.") from stop
     if json:

@@ -84,6 +84,7 @@ def results_list(
 
     import numpy as np
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from spacql.experiments.plans import unlike_settings
@@ -120,7 +121,7 @@ def results_list(
         if row["diverged"]:
             text += f" diverged: {' '.join(map(str, row['diverged']))}"
         unlike = ", ".join(f"{n}={v}" for n, v in row["unlike_settings"].items())
-        table.add_row(row["dataset"], row["algorithm"], " ".join(map(str, row["seeds"])),
+        table.add_row(escape(row["dataset"]), row["algorithm"], " ".join(map(str, row["seeds"])),
                       text.strip(), unlike)  # fmt: skip
     if rows:
         Console().print(table)

@@ -86,6 +86,7 @@ def teams(place: str) -> "Iterator[tuple[str, str, Policy]]":
 def show(task: str, rows: "dict[str, Roles]") -> None:
     import numpy as np
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     spread = task == "spread"
@@ -99,7 +100,7 @@ def show(task: str, rows: "dict[str, Roles]") -> None:
             cells = [" ".join(f"{d:.2f}" for d in found.distances), f"{found.touches:.3f}"]
         score = "" if found.score is None else f"{found.score:.1f}"
         same = f"{found.same} of {found.coordinates}"
-        table.add_row(name, score, _percent(found.at_bound), same, *cells)
+        table.add_row(escape(name), score, _percent(found.at_bound), same, *cells)
     Console().print(table)
     scored = [r for r in rows.values() if r.score is not None]
     if spread and len(scored) > 2 and len({r.landmarks[2] for r in scored}) > 1:

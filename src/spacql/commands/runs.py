@@ -24,6 +24,7 @@ def runs(folder: tyro.conf.Positional[Path] = Path("runs"), /, json: bool = Fals
     from json import dumps
 
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from spacql.errors import InputError
@@ -39,7 +40,7 @@ def runs(folder: tyro.conf.Positional[Path] = Path("runs"), /, json: bool = Fals
         when = datetime.fromisoformat(run["when"]).strftime("%Y-%m-%d %H:%M")
         score = "" if run["score"] is None else f"{run['score']:.1f}"
         name = str(Path(run["folder"]).relative_to(folder))
-        table.add_row(name, run["state"], f"{run['round']}/{run['rounds']}", score, when)
+        table.add_row(escape(name), run["state"], f"{run['round']}/{run['rounds']}", score, when)
     if found:
         Console().print(table)
     counts = {state: sum(run["state"] == state for run in found) for state in STATES}

@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 import sys
+import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -111,7 +112,9 @@ class Ray:
             options = {"num_cpus": self._limit or len(cores()), "include_dashboard": False}
         try:
             _knock(self.address)
-            ray.init(self.address, log_to_driver=False, logging_level=logging.ERROR, **options)
+            with warnings.catch_warnings():  # what Ray starts is another program at once
+                warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+                ray.init(self.address, log_to_driver=False, logging_level=logging.ERROR, **options)
         except Exception as error:  # of many kinds: no cluster, another version, a port in use
             reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
             raise InputError(

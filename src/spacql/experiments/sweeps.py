@@ -148,6 +148,7 @@ def markdown(sweeps: Sequence[Sweep]) -> str:
 def show(sweeps: Sequence[Sweep]) -> None:
     """In the terminal."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
@@ -165,7 +166,7 @@ def show(sweeps: Sequence[Sweep]) -> None:
                 )
                 for name in names
             ]
-            table.add_row(row, *texts)
+            table.add_row(escape(row), *texts)
         console.print(table)
         console.print()
     console.print(NOTE, highlight=False, markup=False)

@@ -26,7 +26,6 @@ from spacql.fitting import words
 from spacql.fitting.portfolio import Level, configuration, members, model_steps, seconds
 from spacql.policies import Policy
 from spacql.progress import duration
-from spacql.threads import cores
 
 MODEL_SECONDS = 0.025  # of one core, per step of the model's ensemble
 MEMBER_SECONDS = 5.0  # of one core, to evaluate a policy
@@ -71,14 +70,16 @@ def fit(
     seed: int = 0,
     estimator: str = DEFAULT,
     workers: int = 0,
+    executor: Callable[[Path, int], Any] = Local,
     quiet: bool = True,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Fit:
     """From a log to the policy that its own held-out episodes speak for, without a simulator.
 
     `data` is a `Dataset`, a folder or a name. `level` is "quick", "normal" or "thorough";
-    `budget`, in minutes, shortens or lengthens the trainings to fit. Called again with the same
-    `out`, it goes on where it stopped.
+    `budget`, in minutes, shortens or lengthens the trainings to fit. `executor` makes what trains,
+    from a folder and a number of workers. Called again with the same `out`, it goes on where it
+    stopped.
 
     Example: spacql.fit("my-robots", out="my-robots-fit").policy.act(observations)
     """
@@ -86,7 +87,8 @@ def fit(
 
     dataset = data if isinstance(data, Dataset) else resolve(data, seed)
     folder = Path(out)
-    workers = workers or len(cores())
+    trainer = executor(folder / "runs", workers)
+    workers = trainer.workers
     plan = make_plan(dataset, level, budget, share, seed, estimator, workers)
     open_folder(folder, plan)
     runs = [PlannedRun.from_json(run) for run in plan.runs]
@@ -95,9 +97,8 @@ def fit(
     if not (folder / "data" / "dataset.json").is_file():
         save_dataset(training_data(dataset, division), folder / "data")
     placed = [replace(run, dataset=str((folder / "data").resolve())) for run in runs]
-    outcomes = execute(placed, Local(folder / "runs", workers), label=lambda run: run.folder,
-                       title="portfolio", quiet=quiet,
-                       expected=lambda run: seconds(run.config))  # fmt: skip
+    outcomes = execute(placed, trainer, label=lambda run: run.folder, title="portfolio",
+                       quiet=quiet, expected=lambda run: seconds(run.config))  # fmt: skip
     failed = {o.run.folder: o.error for o in outcomes if o.record is None or o.error}
     evaluations = evaluate_all(folder, dataset, division, plan, failed, quiet)
     if not evaluations:

@@ -21,6 +21,7 @@ from spacql.policies.diffusion import Diffusion
 
 GROUP = "spacql.actors"
 KINDS = {"uniform": Uniform, "mlp": MLP, "flee": Flee, "diffusion": Diffusion}
+LARGEST = 100_000  # of the whole numbers that an actor has: sizes, steps, samples
 Tensors = dict[str, np.ndarray]
 
 
@@ -50,6 +51,8 @@ def build(described: Any, tensors: Mapping[str, np.ndarray], kinds: Mapping[str,
     if isinstance(described, list):
         return tuple(build(x, tensors, kinds) for x in described)
     if not isinstance(described, dict):
+        if isinstance(described, int) and abs(described) > LARGEST:
+            raise InputError(f"an actor's size or count is {described:,}, above {LARGEST:,}.")
         return described
     if "array" in described:
         return jnp.asarray(tensors[described["array"]])
