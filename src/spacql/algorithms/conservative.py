@@ -7,7 +7,7 @@ Reading CFCQL, MACQL, ICQL-QS and SPaCQL side by side shows that they differ in 
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -42,14 +42,15 @@ from spacql.algorithms.replacement import (
 from spacql.algorithms.transitions import Transitions, bellman, raw_q
 from spacql.data import Batch
 
-Target = Callable[[Array, S, Transitions, Any], tuple[S, Array, Metrics]]  # state, Y, metrics
-Penalised = Callable[[Array, Any, Transitions, Any], Alternatives]
+C = TypeVar("C", bound=Conservative)
+Target = Callable[[Array, S, Transitions, C], tuple[S, Array, Metrics]]  # state, Y, metrics
+Penalised = Callable[[Array, State, Transitions, C], Alternatives]
 # From the state, s', a'^(k) and the target critics' values there (J, B, K) to w_k and u_k, (B, K).
 Weigh = Callable[[State, Array, Array, Array], tuple[Array, Array]]
 
 
 def train_round(
-    target: Target[S], penalised: Penalised, state: S, batch: Batch, key: Array, config: Any
+    target: Target[S, C], penalised: Penalised[C], state: S, batch: Batch, key: Array, config: C
 ) -> tuple[S, Metrics]:
     """One round. `batch` has leading axes (updates, B)."""
 
@@ -63,7 +64,7 @@ def train_round(
 
 
 def critic_update(
-    target: Target[S], penalised: Penalised, key: Array, state: S, t: Transitions, config: Any
+    target: Target[S, C], penalised: Penalised[C], key: Array, state: S, t: Transitions, config: C
 ) -> tuple[S, Metrics]:
     """One step of every critic on (Q - Y)^2 + xi_c, with the algorithm's two choices."""
     target_key, penalty_key = jax.random.split(key)

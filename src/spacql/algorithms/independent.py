@@ -6,7 +6,7 @@ made of such agents.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -14,11 +14,14 @@ import jax.numpy as jnp
 from jax import Array
 
 from spacql.algorithms import learner
+from spacql.algorithms.config import ActorCritic
 from spacql.algorithms.critics import Metrics
 from spacql.algorithms.learner import Step, play_round
 from spacql.data import Batch
 from spacql.data.dataset import Statistics
 from spacql.spec import Spec
+
+C = TypeVar("C", bound=ActorCritic)
 
 
 class State(eqx.Module):
@@ -27,10 +30,10 @@ class State(eqx.Module):
 
 
 def init(
-    one: Callable[[Array, Spec, Any, Statistics], learner.State],
+    one: Callable[[Array, Spec, C, Statistics], learner.State],
     key: Array,
     spec: Spec,
-    config: Any,
+    config: C,
     statistics: Statistics,
 ) -> State:
     """`one` makes the state of a team of one."""
@@ -48,7 +51,7 @@ def play_rounds(
     state: State,
     batch: Batch,
     key: Array,
-    config: Any,
+    config: ActorCritic,
 ) -> tuple[State, Metrics]:
     """One round of every agent; metrics are means over agents."""
     agents, metrics = [], []

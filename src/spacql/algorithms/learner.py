@@ -5,7 +5,7 @@ last batch, then one step of all target networks. An algorithm gives the two kin
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -54,9 +54,14 @@ Step = Callable[[Array, S, Transitions], tuple[S, Metrics]]
 
 
 def play_round(
-    critic_step: Step[S], actor_step: Step[S], state: S, batch: Batch, key: Array, config: Any
+    critic_step: Step[S],
+    actor_step: Step[S],
+    state: S,
+    batch: Batch,
+    key: Array,
+    config: ActorCritic,
 ) -> tuple[S, Metrics]:
-    """One round. `batch` has leading axes (updates, B); `config` is the algorithm's."""
+    """One round. `batch` has leading axes (updates, B)."""
     t = transitions(state.spec, state.scale, batch)
     keys = jax.random.split(key, config.updates)
     state, metrics = jax.lax.scan(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from spacql.algorithms.config import Training
 from spacql.algorithms.registry import find, names
 from spacql.algorithms.settings import configure
 from spacql.data import Dataset
@@ -88,6 +89,6 @@ def model_steps(dataset: Dataset, batch_size: int, level: Level) -> int:
     return max(LEAST_STEPS, min(MODEL_STEPS[level], enough))
 
 
-def seconds(config: Any) -> float:
+def seconds(config: Training) -> float:
     """Of one core, roughly."""
     return rough_seconds(config)

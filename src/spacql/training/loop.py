@@ -154,7 +154,7 @@ def sampled(rows: np.ndarray, seed: int, round_: int, config: Training) -> np.nd
 
 
 def gather(
-    dataset: Dataset, rows: np.ndarray, seed: int, start: int, chunk: int, config: Any
+    dataset: Dataset, rows: np.ndarray, seed: int, start: int, chunk: int, config: Training
 ) -> Batch:
     """Batches for rounds start, start + 1, ...: leading axes (chunk, updates, batch_size)."""
     return dataset.batch(np.stack([sampled(rows, seed, start + k, config) for k in range(chunk)]))
