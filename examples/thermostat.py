@@ -1,19 +1,17 @@
 """A log of two heated rooms, from nothing to a better controller, and the truth at the end.
 
-Two agents each heat one room of a house. Each sees its own room's temperature, the temperature
-outside, the price of energy now and the hour; the second also opens a window. They share the bill
-and the comfort. The log was made by ordinary thermostats that know nothing of prices.
+Two agents heat a room each and see its temperature, the weather, the price and the hour; the second
+also opens a window. They share bill and comfort. The log is that of thermostats without prices.
+`spacql.fit` sees the log alone; the simulator is asked afterwards whether what it promised is true.
 
-    python examples/thermostat.py --out thermostat
-
-`spacql.fit` sees the log alone. The simulator below is asked only afterwards, to show whether what
-was promised is true.
+python examples/thermostat.py --out thermostat
 """
 
-import argparse
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+import tyro
 
 import spacql
 
@@ -38,74 +36,59 @@ def play(act, episodes, seed):
     rooms = random.uniform(16, 22, (episodes, 2))
     seen, done, paid = [[], []], [[], []], []
     for t in range(STEPS + 1):
-        hour = 2 * np.pi * t / STEPS
-        shared = [outside[:, t], price[:, t], np.full(episodes, np.sin(hour)),
-                  np.full(episodes, np.cos(hour))]  # fmt: skip
+        clock = np.exp(2j * np.pi * t / STEPS) * np.ones(episodes)
+        shared = [outside[:, t], price[:, t], clock.imag, clock.real]
         now = [np.stack([rooms[:, i], *shared], axis=1).astype(np.float32) for i in range(2)]
         actions = [np.asarray(a, np.float32) for a in act(now, random)]
         for i in range(2):
             seen[i].append(now[i])
+            done[i].append(actions[i])
         if t == STEPS:
             break
-        for i in range(2):
-            done[i].append(actions[i])
-        heat = np.stack([actions[0][:, 0], actions[1][:, 0]], axis=1)
-        window = actions[1][:, 1]
+        heat, window = np.stack([a[:, 0] for a in actions], axis=1), actions[1][:, 1]
         loss = 0.05 * (rooms - outside[:, t, None])
         loss[:, 1] += 0.2 * window * (rooms[:, 1] - outside[:, t])
-        between = 0.08 * (rooms[:, ::-1] - rooms)
-        rooms = rooms + 0.35 * heat - loss + between + random.normal(0, 0.05, rooms.shape)
+        loss -= 0.08 * (rooms[:, ::-1] - rooms)  # what the other room gives
+        rooms = rooms + 0.35 * heat - loss + random.normal(0, 0.05, rooms.shape)
         cold = np.maximum(20 - rooms, 0) + np.maximum(rooms - 23, 0)
-        bill = price[:, t] * heat.sum(axis=1)
-        stuffy = 0.3 * (1 - window)
+        bill, stuffy = price[:, t] * heat.sum(axis=1), 0.3 * (1 - window)
         paid.append(-(cold**2).sum(axis=1) - bill - stuffy)
-    stack = lambda parts: np.stack(parts, axis=1)  # noqa: E731
-    return [stack(x) for x in seen], [stack(x) for x in done], stack(paid)
+    return *([np.stack(x, axis=1) for x in part] for part in (seen, done)), np.stack(paid, axis=1)
 
 
 def thermostats(now, random):
     """More heat the colder the room, and a window that is opened at whim."""
-    wish = [0.9 * (20.5 - room[:, :1]) + 1.0 for room in now]
-    heat = [
-        np.clip(w + random.normal(0, 0.6, w.shape), 0, most)
-        for w, most in zip(wish, HEAT, strict=True)
-    ]
+    wish = [0.9 * (20.5 - x[:, :1]) + 1 + random.normal(0, 0.6, (len(x), 1)) for x in now]
+    heat = [np.clip(w, 0, most) for w, most in zip(wish, HEAT, strict=True)]
     window = np.clip(random.normal(0.2, 0.3, heat[1].shape), 0, 1)
     return heat[0], np.concatenate([heat[1], window], axis=1)
 
 
 def log(episodes, seed=0):
     seen, done, paid = play(thermostats, episodes, seed)
+    named = lambda parts, e: {a: x[e] for a, x in zip(AGENTS, parts, strict=True)}  # noqa: E731
     return spacql.Dataset.from_episodes(
-        [
-            {
-                "observations": {a: seen[i][e] for i, a in enumerate(AGENTS)},
-                "actions": {a: done[i][e] for i, a in enumerate(AGENTS)},
-                "rewards": paid[e],
-            }
-            for e in range(episodes)
-        ],
+        [{"observations": named(seen, e), "actions": named(done, e), "rewards": paid[e]}
+         for e in range(episodes)],
         # Bounds per agent, in the log's own units: kW, and how wide the window is open.
         action_low=[0.0, (0.0, 0.0)],
         action_high=[HEAT[0], (HEAT[1], 1.0)],
         task="thermostat",
-    )
+    )  # fmt: skip
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("thermostat"))
-    parser.add_argument("--episodes", type=int, default=400)
-    parser.add_argument("--level", default="quick", choices=["quick", "normal", "thorough"])
-    options = parser.parse_args()
-    found = spacql.fit(log(options.episodes), options.out, level=options.level, quiet=False,
-                       tell=print)  # fmt: skip
+def main(
+    out: Path = Path("thermostat"),
+    episodes: int = 400,
+    level: Literal["quick", "normal", "thorough"] = "quick",
+) -> None:
+    found = spacql.fit(log(episodes), out, level=level, quiet=False, tell=print)
     print(found.result["words"])
 
     true_log = play(thermostats, 2000, seed=1)[2].sum(axis=1).mean()
     print(f"\nIn truth: the thermostats {true_log:.1f}")
     for row in found.table:
-        policy = spacql.Policy.load(options.out / "runs" / row["label"])
+        policy = spacql.Policy.load(out / "runs" / row["label"])
         true = play(lambda now, _, p=policy: p.act(now), 2000, seed=1)[2].sum(axis=1).mean()
         mark = "  <- chosen" if row["label"] == found.chosen else ""
         print(f"  {row['label']:<12} {true:8.1f}   (expected {row['mean']:.1f}, "
@@ -113,4 +96,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

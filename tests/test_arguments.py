@@ -44,7 +44,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("train spacql --data DATA --alpha nan", "alpha is nan"),
         ("train spacql --data DATA --hidden 0", "a layer has 1 to"),
         ("train spacql --data DATA --out EMPTY", "One of the arguments is empty"),
-        ("tune spacql --data DATA --alphas inf", "Every alpha must be a finite number"),
+        ("tune spacql --data DATA --alphas inf", "alphas must be finite numbers"),
         ("tune spacql --data DATA --seeds 1 1", "Every seed must be given once"),
         ("evaluate DATA --seed -1", "--seed is -1"),
         ("data make spread-random --workers -1 --out new", "--workers is -1"),
