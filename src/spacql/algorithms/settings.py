@@ -45,7 +45,7 @@ _LONG: Values = {"rounds": 7500, "updates": 1, "actor_learning_rate": 0.003,
 # The baselines have smaller batches and more updates. A delayed policy (td3bc) has more rounds of
 # fewer critic updates.
 _SMALL: Values = {"rounds": 1000, "batch_size": 256}
-# Published: 256 units, batches of 1024. Sampling costs ten times what another actor does.
+# Published: 256 units, batches of 1024. A sample is ten passes of the network; not tuned.
 _SAMPLED: Values = {"rounds": 3000, "batch_size": 256, "hidden": (128, 128, 128)}
 
 # Tasks, algorithms, and what they have on data of any quality.
