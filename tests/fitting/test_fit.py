@@ -73,7 +73,7 @@ def row(label, low, mean, high):
 def test_the_verdict_depends_on_the_lower_bound():
     logged, clone = row("log", 0, 1, 2), row("bc", 0, 1, 2)
     for chosen, expected in (
-        (row("x", 3, 4, 5), "real gain"),
+        (row("x", 3, 4, 5), "likely gain"),
         (row("x", 0, 4, 5), "inconclusive"),
         (row("x", 0, 0.5, 5), "keep what you have"),
         (clone, "keep what you have"),
@@ -85,6 +85,6 @@ def test_the_verdict_depends_on_the_lower_bound():
 
 def test_words_warn_of_leaving_the_log_and_of_a_poor_model():
     chosen = row("x", 3, 4, 5) | {"outside": {"a": 0.5}}
-    said = words.summary("real gain", chosen, row("log", 0, 1, 2), None, {"correlation": 0.1})
+    said = words.summary("likely gain", chosen, row("log", 0, 1, 2), None, {"correlation": 0.1})
     assert "a in 50 % of the states" in said
     assert "trust these numbers little" in said

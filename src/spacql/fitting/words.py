@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-Verdict = Literal["real gain", "inconclusive", "keep what you have"]
+Verdict = Literal["likely gain", "inconclusive", "keep what you have"]
 POOR = 0.5  # correlation of replayed and true returns, below which a model says little
 
 
 def verdict(
     chosen: Mapping[str, Any], log: Mapping[str, Any], clone: Mapping[str, Any] | None
 ) -> Verdict:
-    """A gain is real if the lower bound lies above what the log and its clone return."""
+    """A gain is likely if the lower bound lies above what the log and its clone return."""
     floor = max(log["mean"], clone["mean"] if clone else log["mean"])
     if chosen["label"] == "bc" or chosen["mean"] <= floor:
         return "keep what you have"
-    return "real gain" if chosen["low"] > floor else "inconclusive"
+    return "likely gain" if chosen["low"] > floor else "inconclusive"
 
 
 def summary(
@@ -31,8 +31,8 @@ def summary(
     ]
     parts.append(
         {
-            "real gain": "The gain is real as far as the log can tell: even the lower bound lies "
-            "above the log.",
+            "likely gain": "A gain is likely: even the lower bound lies above the log. How often "
+            "such intervals hold the truth is not measured yet, so try it with care.",
             "inconclusive": "Inconclusive: the expected return is higher than the log's, but its "
             "interval reaches below it. More episodes, or --thorough, may decide it.",
             "keep what you have": "Keep what you have: nothing that was trained is expected to do "
