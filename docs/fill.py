@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from spacql.commands.reproduce import PICTURES
-from spacql.experiments import claims, figures, sweeps, tables
+from spacql.experiments import claims, figures, selection, sweeps, tables
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
 
@@ -34,6 +34,9 @@ def made(command: str, store: Store, figures_at: str) -> str:
         return sweeps.markdown(sweeps.stored(store, words))
     if group != "reproduce":
         raise SystemExit(f"There is no table to make with: spacql {command}")
+    if name == "selection":
+        pools = selection.stored(store.results)
+        return selection.markdown({key: selection.statistics(p) for key, p in pools.items()})
     if name == "claims":  # README is short
         return claims.brief(store) if figures_at.startswith("docs") else claims.markdown(store)
     if name in PICTURES:

@@ -3,7 +3,8 @@ import math
 import pytest
 
 from spacql.errors import InputError
-from spacql.experiments.selection import NAMES, Entry, blocks, markdown, statistics
+from spacql.experiments.pools import POOL
+from spacql.experiments.selection import DATASETS, NAMES, Entry, markdown, statistics, summary
 
 NAN = float("nan")
 
@@ -51,7 +52,17 @@ def test_the_table_has_a_row_per_dataset_and_a_column_per_estimator():
 
 
 def test_every_pool_has_at_least_twelve_policies_and_there_are_sixteen():
-    (block,) = blocks()
-    assert len(block.methods) >= 12
-    assert len(block.columns) == 16
-    assert len({method.label for method in block.methods}) == len(block.methods)
+    labels = [pooled.label for pooled in POOL]
+    assert len(set(labels)) == len(labels) >= 12
+    assert "bc" in labels
+    assert len(DATASETS) == 16
+
+
+def test_the_summary_counts_choices_that_are_close_and_names_the_worst_beside_cloning():
+    good = [Entry("bc", 50, {"model": (50, 45, 55)}), Entry("x", 80, {"model": (80, 75, 85)}),
+            Entry("y", 10, {"model": (10, 5, 15)})]  # fmt: skip
+    bad = [Entry(e.label, e.score, {"model": (-e.score, -e.score, -e.score)}) for e in good]
+    found = summary({"a": statistics(good), "b": statistics(bad)})["model"]
+    assert (found["close"], found["datasets"]) == (1, 2)
+    assert found["below_cloning"] == 40
+    assert found["regret"] == 35

@@ -245,8 +245,9 @@ def imagine(
     model: Model, policy: Policy, start: np.ndarray, horizon: int, discount: float, seed: int = 0
 ) -> Imagined:
     """Episodes of a policy, from x (E, S), as every member imagines them."""
+    anonymous = Policy(policy.actors)  # another name is no reason to compile again
     returns, discounted = _imagine(
-        model, policy, jnp.asarray(start), jax.random.key(seed), horizon, discount
+        model, anonymous, jnp.asarray(start), jax.random.key(seed), horizon, discount
     )
     return Imagined(np.asarray(returns, np.float64), np.asarray(discounted, np.float64))
 

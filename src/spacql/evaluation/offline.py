@@ -96,6 +96,11 @@ class Evaluator:
         most = max(20, MOST_STEPS // (self.horizon * self.model_config.members))
         self.episodes = self.split.heldout[: min(heldout.MOST, most)]
         self.start = dataset.starts[:-1][self.episodes]
+        some = heldout.transition_rows(dataset, self.episodes)
+        some = some[np.isin(some, dataset.target_rows())]
+        self.some = np.sort(
+            np.random.default_rng(seed).choice(some, min(len(some), 2000), replace=False)
+        )
         self.log = interval(dataset.team_returns[self.episodes][None], seed)
 
     @cached_property
@@ -123,7 +128,7 @@ class Evaluator:
         return Trust(correlation, float(error.mean()), rms, len(true))
 
     @cached_property
-    def behaviour_value(self) -> dict[bool, np.ndarray]:
+    def behaviour_value(self) -> dict[bool, list[np.ndarray]]:
         return {}
 
     def evaluate(self, policy: Policy, estimators: Sequence[str] = (DEFAULT,)) -> OfflineEvaluation:
@@ -138,6 +143,8 @@ class Evaluator:
             found[name], discounted[name] = (
                 self._by_model(policy) if name == "model" else self._by_fqe(policy, name == "fqe")
             )
+            if name != "model":
+                found[name + "-states"] = self.by_states
         agents = self.dataset.spec.agents
         away = distances.distance(
             self.densities, self.dataset, policy,
@@ -167,19 +174,27 @@ class Evaluator:
     def _by_fqe(self, policy: Policy, robust: bool) -> tuple[Interval, Interval]:
         """The undiscounted return is the log's, and the gain over the behaviour's own value."""
         config = replace(self.fqe_config, robust=robust)
+        if not robust:
+            config = replace(config, critics=1)
         label = "fitted Q evaluation"
         if robust not in self.behaviour_value:
             known = np.isin(self.rows, self.dataset.target_rows())
             critics = fqe.fit(self.dataset, self.rows[known], None, config, self.seed,
                               lambda share: self.report(label, share))  # fmt: skip
-            self.behaviour_value[robust] = fqe.values(
-                critics, self.dataset, None, self.start, config
-            )
+            self.behaviour_value[robust] = [
+                fqe.values(critics, self.dataset, None, rows, config)
+                for rows in (self.start, self.some)
+            ]
         critics = fqe.fit(self.dataset, self.rows, policy, config, self.seed,
                           lambda share: self.report(label, share))  # fmt: skip
-        found = fqe.values(critics, self.dataset, policy, self.start, config)
-        gain = (found - self.behaviour_value[robust]) * self.length * (1 - self.discount)
-        returned = self.dataset.team_returns[self.episodes] + gain
+        found, there = (
+            fqe.values(critics, self.dataset, policy, rows, config)
+            for rows in (self.start, self.some)
+        )
+        first, second = self.behaviour_value[robust]
+        whole = self.length * (1 - self.discount)
+        returned = self.dataset.team_returns[self.episodes] + (found - first) * whole
+        self.by_states = interval(self.log.mean + (there - second) * whole, self.seed)
         return interval(returned, self.seed), interval(found, self.seed)
 
 

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spacql.data import Dataset, load_dataset, save_dataset
 from spacql.errors import InputError, TrainingError
 from spacql.evaluation import heldout
@@ -26,8 +28,12 @@ from spacql.fitting import words
 from spacql.fitting.portfolio import Level, configuration, members, model_steps, seconds
 from spacql.policies import Policy
 from spacql.progress import duration
+from spacql.training.metrics import read_metrics
 
 MODEL_SECONDS = 0.025  # of one core, per step of the model's ensemble
+# Of a training's own numbers: how many agents its targets replace, what its critics disagree about
+# when k of them are, and what could be chosen by.
+OWN = ("k_eff", "u", "q_policy", "td_error")
 MEMBER_SECONDS = 5.0  # of one core, to evaluate a policy
 
 
@@ -103,7 +109,8 @@ def fit(
     evaluations = evaluate_all(folder, dataset, division, plan, failed, quiet)
     if not evaluations:
         raise TrainingError(f"No training of the portfolio came to an end: {failed}.")
-    return conclude(folder, plan, dataset, evaluations, failed)
+    return conclude(folder, plan, dataset, evaluations, failed,
+                    add_truth(folder, dataset, seed))  # fmt: skip
 
 
 def make_plan(
@@ -205,9 +212,44 @@ def evaluate_all(
             for label in missing:
                 policy = Policy.load(folder / "runs" / label)
                 found = evaluator.evaluate(policy, (plan.estimator,)).to_json()
-                warnings = of_run(folder / "runs" / label, load_dataset(folder / "data"))
-                write_json(places[label], found | {"label": label, "warnings": warnings})
+                run = folder / "runs" / label
+                warnings = of_run(run, load_dataset(folder / "data"))
+                write_json(places[label], found | {"label": label, "warnings": warnings,
+                                                   "training": last_metrics(run)})  # fmt: skip
     return {label: read_json(places[label]) for label in labels}
+
+
+def last_metrics(run: Path) -> dict[str, Any]:
+    """What a training's own numbers were at its end, where it has them."""
+    rows = read_metrics(run / "metrics.jsonl")[-20:]
+    known = [name for name in OWN if rows and name in rows[-1]]
+    return {name: np.mean([row[name] for row in rows], axis=0).tolist() for name in known}
+
+
+def add_truth(folder: Path, dataset: Dataset, seed: int) -> dict[str, dict[str, Any]]:
+    """True returns of all policies, where the log is of a world that is known here: measured after
+    the choice, which never sees them."""
+    import jax
+
+    from spacql.runs import scorer
+    from spacql.worlds import is_slow
+
+    score, note = scorer(dataset.spec.task, dataset)
+    if note:
+        return {}
+    episodes = 10 if is_slow(dataset.spec.task) else 500
+    found = {}
+    for path in sorted((folder / "evaluations").glob("*.json")):
+        evaluation = read_json(path)
+        if "truth" not in evaluation:
+            policy = Policy.load(folder / "runs" / path.stem)
+            true = score(policy, episodes, jax.random.key(seed + 2_000_003))
+            kept = {"return": true["return"]["mean"], "interval": true["return"]["interval"],
+                    "score": true["score"], "episodes": episodes}  # fmt: skip
+            evaluation["truth"] = kept
+            write_json(path, evaluation)
+        found[path.stem] = evaluation["truth"]
+    return found
 
 
 def conclude(
@@ -216,11 +258,13 @@ def conclude(
     dataset: Dataset,
     evaluations: Mapping[str, Mapping[str, Any]],
     failed: Mapping[str, str],
+    truth: Mapping[str, Mapping[str, Any]],
 ) -> Fit:
     """The policy with the highest lower bound, the folder's own files, and the words."""
     table = sorted(
         ({"label": label, **found["estimates"][plan.estimator], "distance": found["distance"],
-          "outside": found["outside"], "warnings": found["warnings"]}
+          "outside": found["outside"], "warnings": found["warnings"],
+          "training": found["training"], "truth": truth.get(label)}
          for label, found in evaluations.items()),
         key=lambda row: -row["low"],
     )  # fmt: skip
@@ -240,6 +284,8 @@ def conclude(
         "words": words.summary(verdict, chosen, any_one["log"], clone, any_one["trust"]),
         "estimator": plan.estimator,
         "log": any_one["log"],
+        "clone": clone,
+        "level": plan.level,
         "trust": any_one["trust"],
         "heldout": any_one["heldout"],
         "table": table,
