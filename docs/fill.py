@@ -20,6 +20,7 @@ from spacql.commands.reproduce import PICTURES
 from spacql.experiments import claims, figures, selection, sweeps, tables
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
+from spacql.fitting import truth
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "figures"
@@ -32,6 +33,8 @@ def made(command: str, store: Store, figures_at: str) -> str:
     group, name, *words = shlex.split(command)
     if (group, name) == ("results", "sweeps"):
         return sweeps.markdown(sweeps.stored(store, words))
+    if (group, name) == ("results", "fits"):
+        return truth.markdown(truth.stored(store.results))
     if group != "reproduce":
         raise SystemExit(f"There is no table to make with: spacql {command}")
     if name == "selection":

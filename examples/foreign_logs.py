@@ -15,6 +15,7 @@ import numpy as np
 import tyro
 
 import spacql
+from spacql.fitting import truth
 from spacql.worlds.recording import Recorder
 
 Actions = dict[str, np.ndarray]
@@ -35,8 +36,8 @@ def walker() -> Any:
 def half_understood(seen: Actions, random: np.random.Generator) -> Actions:
     """The speaker names the goal and stammers; the listener goes where it heard, mostly."""
     speaks, walks = seen
-    heard = seen[walks][8:11]
-    goal = int(np.argmax(heard)) if random.random() < 0.6 else int(random.integers(3))
+    understood = random.random() < 0.6
+    goal = int(np.argmax(seen[walks][8:11]) if understood else random.integers(3))
     x, y = np.clip(seen[walks][2 + 2 * goal : 4 + 2 * goal], -1, 1)
     push = np.array([0, max(-x, 0), max(x, 0), max(-y, 0), max(y, 0)])
     word = 0.6 * seen[speaks] / max(seen[speaks].max(), 1e-6) + random.normal(0, 0.3, 3)
@@ -46,8 +47,8 @@ def half_understood(seen: Actions, random: np.random.Generator) -> Actions:
 
 def staggering(seen: Actions, random: np.random.Generator) -> Actions:
     """Each robot's own whim at every step, sometimes faint and sometimes strong."""
-    size = random.uniform(0.1, 1)
-    return {a: np.clip(random.normal(0, size, 4), -1, 1).astype(np.float32) for a in seen}
+    whims = random.normal(0, random.uniform(0.1, 1), (len(seen), 4))
+    return dict(zip(seen, np.clip(whims, -1, 1).astype(np.float32), strict=True))
 
 
 WORLDS = {"speaker": (speaker, half_understood, 1500), "walker": (walker, staggering, 800)}
@@ -58,11 +59,10 @@ def play(env: Any, act: Callable[[Actions], Actions], episodes: int, seed: int) 
     returns = []
     for episode in range(episodes):
         seen, _ = env.reset(seed=seed + episode)
-        returned, everyone = 0.0, len(env.possible_agents)
-        while len(env.agents) == everyone:
+        returns.append(0.0)
+        while len(env.agents) == len(env.possible_agents):
             seen, rewards, *_ = env.step(act(seen))
-            returned += float(np.mean(list(rewards.values())))
-        returns.append(returned)
+            returns[-1] += float(np.mean(list(rewards.values())))
     return np.array(returns)
 
 
@@ -70,29 +70,29 @@ def main(
     world: tyro.conf.Positional[Literal["speaker", "walker"]],
     out: Path,
     episodes: int = 0,
-    trials: int = 300,
-    level: Literal["quick", "normal", "thorough"] = "quick",
+    trials: int = 200,
+    keep: Path | None = None,
 ) -> None:
     make, behave, usual = WORLDS[world]
-    logs = out.with_name(out.name + "-log")
-    if not logs.exists():
-        random = np.random.default_rng(0)
-        env = Recorder(make(), logs)
+    if not (logs := out.with_name(out.name + "-log")).exists():
+        random, env = np.random.default_rng(0), Recorder(make(), logs)
         play(env, lambda seen: behave(seen, random), episodes or usual, seed=0)
         env.close()
-    found = spacql.fit(logs, out, level=level, quiet=False, tell=print)
+    found = spacql.fit(logs, out, level="quick", quiet=False, tell=print)
     print(found.result["words"])
 
-    random = np.random.default_rng(1)
-    truth = {"the log": play(make(), lambda seen: behave(seen, random), trials, 10**6)}
-    for label in dict.fromkeys(["bc", found.chosen]):
-        act = spacql.Policy.load(out / "runs" / label).act
-        team = lambda seen, act=act: dict(zip(seen, act(list(seen.values())), strict=True))  # noqa: E731
-        truth[label] = play(make(), team, trials, 10**6)
-    print("\nIn truth:")
-    for label, returns in truth.items():
-        mark = "  <- chosen" if label == found.chosen else ""
-        print(f"  {label:<12} {returns.mean():8.2f} ± {returns.std() / trials**0.5:.2f}{mark}")
+    def tried(team: spacql.Policy | None) -> np.ndarray:
+        random = np.random.default_rng(1)
+
+        def act(seen: Actions) -> Actions:
+            if team is None:
+                return behave(seen, random)
+            return dict(zip(seen, team.act(list(seen.values())), strict=True))
+
+        return play(make(), act, trials, seed=10**6)
+
+    command = f"python examples/foreign_logs.py {world} --out {out.name}"
+    truth.compare(found, tried, command, [truth.CLONE, found.chosen], keep)
 
 
 if __name__ == "__main__":
