@@ -32,7 +32,7 @@ from spacql.worlds import is_slow
 
 SIZE = 100_000  # transitions of a log: what a user may have
 SLOW_REPLAY = 50_000  # of a replay whose making is a training in a slow world
-SHARE = 0.5  # of the steps of `spacql fit --quick`
+SHARE = 0.4  # of the steps of `spacql fit --quick`
 EPISODES, SLOW_EPISODES = 500, 10  # that a true score is the mean of
 
 
@@ -57,9 +57,7 @@ POOL: tuple[Pooled, ...] = (
     _pooled("bc-short", "bc", 0.1),
     _pooled("td3bc-2.5", "td3bc"),
     _pooled("td3bc-10", "td3bc", q_weight=10.0),
-    _pooled("td3bc-10-short", "td3bc", 0.2, q_weight=10.0),
     _pooled("iql", "iql"),
-    _pooled("cfcql-0.1", "cfcql", alpha=0.1),
     _pooled("cfcql-0.5", "cfcql", alpha=0.5),
     _pooled("cfcql-0.5-short", "cfcql", 0.2, alpha=0.5),
     _pooled("spacql-0.1", "spacql", alpha=0.1),
