@@ -32,8 +32,8 @@ def test_a_perfect_estimator_has_correlation_one_and_no_regret():
     assert found["coverage"] == 1
 
 
-def test_the_choice_is_by_the_lower_bound_and_costs_what_the_best_is_ahead():
-    pool = [entry(80, 90, 10, 95), entry(60, 70, 65, 75), entry(0, 20, 15, 25)]
+def test_the_choice_is_by_the_bound_and_costs_what_the_best_is_ahead():
+    pool = [entry(80, 90, -300, 95), entry(60, 70, 65, 75), entry(0, 20, 15, 25)]
     found = statistics(pool)["model"]
     assert found["regret"] == 20
     assert found["coverage"] == pytest.approx(1 / 3)

@@ -63,8 +63,8 @@ POOL: tuple[Pooled, ...] = (
     _pooled("spacql-0.1", "spacql", alpha=0.1),
     _pooled("spacql-0.5", "spacql", alpha=0.5),
     _pooled("spacql-2.5", "spacql", alpha=2.5),
-    _pooled("aspac", "aspac"),
-    _pooled("aspac-tight", "aspac", anchor_weight=0.02),
+    _pooled("aspac", "aspac", hidden=(64, 64)),
+    _pooled("aspac-tight", "aspac", anchor_weight=0.02, hidden=(64, 64)),
 )
 
 

@@ -19,8 +19,9 @@ import numpy as np
 from spacql.data import Dataset, load_dataset, save_dataset
 from spacql.errors import InputError, TrainingError
 from spacql.evaluation import heldout
+from spacql.evaluation.intervals import Interval
 from spacql.evaluation.model import Config as ModelConfig
-from spacql.evaluation.offline import DEFAULT, ESTIMATORS, Evaluator
+from spacql.evaluation.offline import DEFAULT, ESTIMATORS, Evaluator, bound
 from spacql.experiments.executors import Local, PlannedRun
 from spacql.experiments.running import execute
 from spacql.files import read_json, write_json
@@ -260,13 +261,15 @@ def conclude(
     failed: Mapping[str, str],
     truth: Mapping[str, Mapping[str, Any]],
 ) -> Fit:
-    """The policy with the highest lower bound, the folder's own files, and the words."""
+    """The policy with the highest bound, the folder's own files, and the words."""
     table = sorted(
-        ({"label": label, **found["estimates"][plan.estimator], "distance": found["distance"],
+        ({"label": label, **found["estimates"][plan.estimator],
+          "bound": bound(Interval(**found["estimates"][plan.estimator]), plan.estimator),
+          "distance": found["distance"],
           "outside": found["outside"], "warnings": found["warnings"],
           "training": found["training"], "truth": truth.get(label)}
          for label, found in evaluations.items()),
-        key=lambda row: -row["low"],
+        key=lambda row: -row["bound"],
     )  # fmt: skip
     chosen = table[0]
     any_one = evaluations[chosen["label"]]
