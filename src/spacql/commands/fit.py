@@ -25,7 +25,7 @@ def fit(
     """From a log to a policy that can be trusted, without a simulator.
 
     Trains a small portfolio on most of the episodes, evaluates every policy with those that were
-    held out, chooses by the lower bound of the expected return, and says in words whether the gain
+    held out, chooses by a lower bound of the expected return, and says in words whether the gain
     is real. An interrupted fit goes on when the same command is given again.
 
     Example: spacql fit --data my-robots --out my-robots-fit --quick
