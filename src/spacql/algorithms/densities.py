@@ -22,7 +22,6 @@ from spacql.data.dataset import Statistics
 from spacql.policies import MLP
 from spacql.spec import Spec
 
-
 UNIFORM = 3.0  # 1 / deviation^2 of uniform actions in [-1, 1]
 
 
