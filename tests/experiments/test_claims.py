@@ -63,8 +63,9 @@ def test_our_own_claim_counts_what_cannot_be_told_from_the_best(tmp_path):
 
 def test_one_seed_has_no_verdicts_that_need_more(tmp_path):
     store = Store(tmp_path / "results")
-    given = {f"{q}/{name}": [50.0] for q in QUALITIES for name in registered()}
-    fill(make_plan("table2", only=("spread", "world")), store, given, tmp_path)
+    names = ("spacql", "icql-qs", "cfcql", "bc", "aspac")
+    given = {f"{quality}/{name}": [50.0] for quality in QUALITIES for name in names}
+    fill(make_plan("table2", only=("spread",)), store, given, tmp_path)
     assert {claim.number for claim in claims.claims(store)} <= {4}, "weights need no comparison"
     assert "spread-random" in claims.brief(store)
 
