@@ -8,6 +8,15 @@ import pytest
 
 from spacql.threads import one_thread
 
+# Compiling is most of the time of these tests, and none of them measures speed. Programs that are
+# hardly optimised compile in less than half of it; the processes that tests start inherit this.
+QUICK = (
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *QUICK]).strip()
 os.environ.update(one_thread(os.environ))
 
 
