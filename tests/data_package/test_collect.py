@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import equinox as eqx
@@ -102,11 +103,13 @@ def test_a_damaged_prey_is_refused(made, tmp_path):
 @pytest.fixture(scope="module")
 def replays(tmp_path_factory):
     """Replays of a short training: seed 0 twice, and the one for development."""
-    record = behaviours.record("spread")
+    record, recipe = behaviours.record("spread"), behaviours.RECIPES["spread"]
+    small = replace(recipe, config=replace(recipe.config, hidden=16, batch=64))
     record["seeds"][0]["replay"] |= {"snapshot": 2, "steps": 16_000}
     folders = [tmp_path_factory.mktemp("replays") / "d" for _ in range(3)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(behaviours, "record", lambda task, folder=None: record)
+        patch.setitem(behaviours.RECIPES, "spread", small)
         for folder, seed in zip(folders, (0, 0, 100), strict=True):
             collect.make_dataset("spread-medium-replay", folder, seed=seed, transitions=8000)
     return folders

@@ -61,7 +61,7 @@ def test_critic_target_is_reward_plus_discounted_smaller_value():
     key = jax.random.key(1)
     keys = jax.random.split(key, 4)
     batch = matd3.Transition(*map(jax.random.normal, keys, [(4, 5), (4, 2), (4, 1), (4, 5)]))
-    after = matd3.update(learner, batch, key, spec, config)
+    after = jax.jit(lambda *given: matd3.update(*given, spec, config))(learner, batch, key)
     # Adam's first moment after one step is a tenth of the (clipped) gradient.
     moment = after.optimisers[1][0][1][0].mu[0].w3 / 0.1
 
