@@ -34,3 +34,14 @@ def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
         yield
         jax.config.update("jax_compilation_cache_dir", None)
+
+
+@pytest.fixture(scope="module")
+def rough_correlation() -> Iterator[None]:
+    """The excess correlation after a few steps: enough to be shown."""
+    from spacql.data import correlation
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(correlation, "LEAST_STEPS", 5)
+        patch.setattr(correlation, "EPOCHS", 0)
+        yield

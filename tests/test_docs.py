@@ -113,7 +113,7 @@ def test_commands_on_stored_results_run_as_they_stand(command, tmp_path, monkeyp
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
+def world(tmp_path_factory, rough_correlation):
     """A folder to work in, with datasets and trainings that are tiny whatever a page asks for."""
     import spacql
     from spacql.data import collect
