@@ -113,10 +113,8 @@ def test_commands_on_stored_results_run_as_they_stand(command, tmp_path, monkeyp
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
+def world(tmp_path_factory, rough_correlation):
     """A folder to work in, with datasets and trainings that are tiny whatever a page asks for."""
-    import jax
-
     import spacql
     from spacql.data import collect
     from spacql.runs import train
@@ -131,10 +129,7 @@ def world(tmp_path_factory):
         patch.setenv("SPACQL_CACHE", str(folder / "cache"))
         patch.setattr(collect, "SIZE", 2500)
         patch.setattr(spacql, "train", tiny, raising=False)
-        jax.config.update("jax_disable_most_optimizations", True)  # compiling is most of the time
         yield folder
-        jax.config.update("jax_disable_most_optimizations", False)
-        jax.clear_caches()
 
 
 def test_the_python_of_readme_and_docs_runs_and_so_do_the_commands_after_it(world, capsys):
