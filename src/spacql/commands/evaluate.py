@@ -20,7 +20,8 @@ def evaluate(
     """Score the policies of a run, one line per seed; with --offline, without a simulator.
 
     RUN is the folder of a run, or of one seed in it, or what `spacql fit` made. Offline, a log says
-    what a policy would return, with a 90 % interval, and how far each agent leaves the log.
+    what a policy would return, with a 90 % interval, and how far each agent leaves the log; that is
+    kept in the run's folder, where the report finds it.
 
     Example: spacql evaluate runs/spacql-spread-random --gif spread.gif
 
@@ -98,6 +99,7 @@ def evaluate_offline(
     from spacql.data.cache import resolve
     from spacql.errors import InputError
     from spacql.evaluation.offline import Evaluator
+    from spacql.files import write_json
     from spacql.policies import Policy
 
     results: list[dict[str, Any]] = []
@@ -113,6 +115,8 @@ def evaluate_offline(
         if dataset.identity not in evaluators:
             evaluators[dataset.identity] = Evaluator(dataset, seed=seed)
         found = evaluators[dataset.identity].evaluate(Policy.load(folder), estimators)
+        if not data:
+            write_json(folder / "offline.json", found.to_json())
         results.append({"folder": str(folder), **found.to_json()})
         if json:
             continue

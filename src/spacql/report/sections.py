@@ -22,8 +22,10 @@ from spacql.report.subject import FEW, Subject
 from spacql.report.teams import Team, compared
 
 
-def learnt(subject: Subject) -> Markup:
+def learnt(subject: Subject) -> Markup | None:
     """What was learnt from what."""
+    if not subject.shown:
+        return None
     rows = []
     for dataset, found in subject.datasets.items():
         runs = [run for team in found for run in team.runs]
@@ -61,12 +63,19 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def scores(subject: Subject) -> Markup:
-    """How good it is."""
+def scores(subject: Subject) -> Markup | None:
+    """How good it is. Of a fit's candidates a log speaks, and no score."""
+    datasets = {
+        dataset: found
+        for dataset, found in subject.datasets.items()
+        if not all(team.candidate for team in found)
+    }
+    if not datasets:
+        return None
     parts: list[Any] = []
     kinds = {"paper": False, "log": False, "seed": False}
     panels = []
-    for dataset, found in subject.datasets.items():
+    for dataset, found in datasets.items():
         rows = [_score_row(team, subject) for team in found]
         for row in rows:
             kinds["seed"] |= len(row.seeds) > 1
@@ -206,9 +215,40 @@ def real(subject: Subject) -> Markup | None:
         words = "One seed says little about the next: its interval is over the episodes of one "
         words += "training. More of them: --seeds 0 1 2 3 4."
         parts.append(tag("p", words))
+    beside = without_simulator(subject)
+    parts += [] if beside is None else [beside]
     if against:
         parts += [tag("h3", "Against the log"), tag("ul", against)]
     return join(parts) if parts else None
+
+
+def without_simulator(subject: Subject) -> Markup | None:
+    """What the log says of policies beside what the simulator says, where both exist."""
+    rows = [
+        Row(
+            name=f"{team.label} on {team.dataset}, seed {run.seed}",
+            colour=subject.colours[team.label],
+            seeds=(),
+            centre=run.offline.mean,
+            interval=(run.offline.low, run.offline.high),
+            marks=[Mark("truth", run.score, f"in the simulator: {number(run.score)}")],
+            cells=[(number(run.offline.mean), run.offline.mean),
+                   (span(run.offline.low, run.offline.high), run.offline.low),
+                   (number(run.score), run.score)],
+            confidence=90,
+        )
+        for team in subject.shown
+        for run in team.runs
+        if run.offline is not None and run.score is not None
+    ]  # fmt: skip
+    if not rows:
+        return None
+    entries = [("centre", "score that the log speaks for"), ("interval", "its 90 % interval"),
+               ("truth", "score in the simulator")]  # fmt: skip
+    head = ["policy", "from the log", "90 % interval", "in truth"]
+    caption = "What the log says without a simulator, beside the truth"
+    return join([tag("h3", "Without a simulator"), legend(entries),
+                 dot_plot(head, rows, caption=caption, axis="score")])  # fmt: skip
 
 
 def series_of(
