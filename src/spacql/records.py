@@ -171,6 +171,12 @@ class OfflineRecord(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
+class KeptRecord(OfflineRecord, frozen=True, kw_only=True):
+    """The same with the last values of the training's own numbers: selection/*.json."""
+
+    training: dict[str, float]
+
+
 class Candidate(Estimated, frozen=True):
     """A policy of a fit."""
 
@@ -251,12 +257,17 @@ def offline(path: Path, estimator: str = "") -> dict[str, Any]:
     return found
 
 
+def kept_estimates(path: Path) -> dict[str, Any]:
+    """Estimates of policies that were kept, by the name of the run."""
+    return _checked(path, dict[str, KeptRecord], format=None)
+
+
 def sweep(path: Path | str) -> dict[str, Any]:
     """A tune.json."""
     return _checked(Path(path), SweepRecord, format=None)
 
 
-def _checked(path: Path, kind: type, format: int | None = FORMAT) -> dict[str, Any]:
+def _checked(path: Path, kind: Any, format: int | None = FORMAT) -> dict[str, Any]:
     value = read_json(path)
     if format is not None:
         of_format(value, format, path, InputError)

@@ -134,7 +134,8 @@ def a_sweep(rng: np.random.Generator, folder: Path) -> None:
         lines(sweep)
 
 
-def a_policy(rng: np.random.Generator, folder: Path) -> None:
+def spoil_policy(rng: np.random.Generator, folder: Path) -> None:
+    """Policy files that are not what they were."""
     from safetensors.numpy import load_file, save
 
     policies = ("run/seed-0/policy", "run/seed-0/policy", "uniform", "dof")
@@ -163,6 +164,10 @@ def a_policy(rng: np.random.Generator, folder: Path) -> None:
     (folder / "policy.json").write_bytes(
         json.dumps(text).encode() if rng.random() < 0.9 else spoil_json(rng, text)
     )
+
+
+def a_policy(rng: np.random.Generator, folder: Path) -> None:
+    spoil_policy(rng, folder)
     policy = Policy.load(folder)
     with jax.disable_jit():  # shapes differ from case to case: compiling each would take minutes
         for observation in (0.0, 1e6):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from spacql import records
 from spacql.errors import InputError, SpacqlError
 from spacql.evaluation.offline import ESTIMATORS, Evaluator
 from spacql.experiments.plans import QUALITIES, Block, Column, Method, registered
@@ -77,7 +78,7 @@ def measure(
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Entry]:
     """Every estimate of every policy of a pool. What is in the file `kept` is not made again."""
-    known: dict[str, Any] = read_json(kept) if kept.is_file() else {}
+    known: dict[str, Any] = records.kept_estimates(kept) if kept.is_file() else {}
     for run in runs:
         there = known.setdefault(name_of(run), {})
         missing = [name for name in estimators if name not in there.get("estimates", {})]

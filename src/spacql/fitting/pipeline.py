@@ -234,7 +234,7 @@ def conclude(
     """The policy with the highest lower bound, the folder's own files, and the words."""
     table = sorted(
         ({"label": label, **found["estimates"][plan.estimator], "distance": found["distance"],
-          "outside": found["outside"], "warnings": found["warnings"]}
+          "outside": found["outside"], "warnings": found.get("warnings", [])}
          for label, found in evaluations.items()),
         key=lambda row: -row["low"],
     )  # fmt: skip
