@@ -14,7 +14,7 @@ LIMIT = 4 << 30  # bytes that the process may hold: a file that asks for more is
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=12_000, help="in all, about")
+    parser.add_argument("--cases", type=int, default=15_000, help="in all, about")
     parser.add_argument("--first", type=int, default=0, help="number of each door's first case")
     parser.add_argument("--only", nargs="*", default=[], help="names of doors")
     parser.add_argument("--json", action="store_true")

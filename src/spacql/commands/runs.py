@@ -38,7 +38,7 @@ def runs(folder: tyro.conf.Positional[Path] = Path("runs"), /, json: bool = Fals
     table = Table("run", "state", "rounds", "score", "when", box=None, padding=(0, 1, 0, 0))
     for run in found:
         when = datetime.fromisoformat(run["when"]).strftime("%Y-%m-%d %H:%M")
-        score = "" if run["score"] is None else f"{run['score']:.1f}"
+        score = "" if run["score"] is None else f"{run['score']:z.1f}"
         name = str(Path(run["folder"]).relative_to(folder))
         table.add_row(escape(name), run["state"], f"{run['round']}/{run['rounds']}", score, when)
     if found:

@@ -32,7 +32,7 @@ class Outcome:
             return f"failed: {self.error}"
         if self.error:
             return f"diverged: {self.error}"
-        score = "no score" if self.score is None else f"score {self.score:.1f}"
+        score = "no score" if self.score is None else f"score {self.score:z.1f}"
         return f"{score} ({duration(self.record['seconds'])})"
 
 
@@ -91,10 +91,10 @@ def execute(
 
 def _text(event: Event) -> str:
     """Score, rate and time left."""
-    parts = [] if event.score is None else [f"score {event.score:.1f}"]
+    parts = [] if event.score is None else [f"score {event.score:z.1f}"]
     if event.rounds_per_second > 0:
         left = (event.rounds - event.round) / event.rounds_per_second
-        parts += [f"{event.rounds_per_second:.2f} rounds/s", f"{duration(left)} left"]
+        parts += [f"{event.rounds_per_second:z.2f} rounds/s", f"{duration(left)} left"]
     return "  ".join(parts)
 
 

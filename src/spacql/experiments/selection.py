@@ -176,6 +176,6 @@ def _cell(found: Mapping[str, float] | None) -> str:
     if found is None:
         return "–"
     correlation, regret, coverage = (found[k] for k in ("rank_correlation", "regret", "coverage"))
-    first = "–" if np.isnan(correlation) else f"{correlation:.2f}"
-    last = "" if np.isnan(coverage) else f" / {100 * coverage:.0f} %"
-    return f"{first} / {regret:.1f}{last}"
+    first = "–" if np.isnan(correlation) else f"{correlation:z.2f}"
+    last = "" if np.isnan(coverage) else f" / {100 * coverage:z.0f} %"
+    return f"{first} / {regret:z.1f}{last}"

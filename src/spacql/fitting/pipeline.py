@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from spacql import records
+from spacql import arguments, records
 from spacql.data import Dataset, load_dataset, save_dataset
 from spacql.errors import InputError, TrainingError
 from spacql.evaluation import heldout
@@ -87,8 +87,11 @@ def fit(
     """
     from spacql.data.cache import resolve
 
-    dataset = data if isinstance(data, Dataset) else resolve(data, seed)
+    arguments.whole("seed", seed, 0)
+    arguments.whole("workers", workers, 0)
     folder = Path(out)
+    arguments.place(folder)
+    dataset = data if isinstance(data, Dataset) else resolve(data, seed)
     trainer = executor(folder / "runs", workers)
     plan = make_plan(dataset, level, budget, share, seed, estimator, trainer.workers)
     with locked(folder):
