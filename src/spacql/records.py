@@ -171,10 +171,10 @@ class OfflineRecord(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-class KeptRecord(OfflineRecord, frozen=True, kw_only=True):
-    """The same with the last values of the training's own numbers: selection/*.json."""
+class InTruth(msgspec.Struct, frozen=True):
+    """What a policy returned when it was tried."""
 
-    training: dict[str, float]
+    mean: float = msgspec.field(name="return")
 
 
 class Candidate(Estimated, frozen=True):
@@ -184,6 +184,7 @@ class Candidate(Estimated, frozen=True):
     distance: dict[str, float]  # per agent
     outside: dict[str, float]
     warnings: tuple[str, ...] = ()
+    truth: InTruth | None = None  # in a simulator, where there is one
 
 
 class FittedOn(msgspec.Struct, frozen=True):
@@ -257,17 +258,12 @@ def offline(path: Path, estimator: str = "") -> dict[str, Any]:
     return found
 
 
-def kept_estimates(path: Path) -> dict[str, Any]:
-    """Estimates of policies that were kept, by the name of the run."""
-    return _checked(path, dict[str, KeptRecord], format=None)
-
-
 def sweep(path: Path | str) -> dict[str, Any]:
     """A tune.json."""
     return _checked(Path(path), SweepRecord, format=None)
 
 
-def _checked(path: Path, kind: Any, format: int | None = FORMAT) -> dict[str, Any]:
+def _checked(path: Path, kind: type, format: int | None = FORMAT) -> dict[str, Any]:
     value = read_json(path)
     if format is not None:
         of_format(value, format, path, InputError)

@@ -21,14 +21,14 @@ from hostile_runs import spoil_policy
 
 from spacql import records, runs
 from spacql.data import Dataset, load_dataset
-from spacql.errors import SpacqlError
 from spacql.evaluation import intervals
 from spacql.evaluation.offline import Evaluator, check_fits
-from spacql.experiments import packing, selection
+from spacql.experiments import packing
 from spacql.files import write_json
 from spacql.fitting import pipeline
 from spacql.policies import Policy
 from spacql.report import fits
+from spacql.report.source import of_folder
 from spacql.training.checkpoints import Checkpoints
 
 
@@ -45,7 +45,7 @@ def evaluation() -> dict[str, Any]:
     return {"estimates": {"model": estimate}, "discounted": {"model": estimate}, "discount": 0.95,
             "log": estimate, "distance": apart, "outside": apart, "trust": trust, "heldout": 5,
             "notes": [], "warnings": ["Not settled."], "policy": "toy", "label": "bc",
-            "training": {"q_policy": 1.0}}  # fmt: skip
+            "truth": {"return": 5.5}}  # fmt: skip
 
 
 @functools.cache
@@ -110,14 +110,11 @@ def an_estimate(rng: np.random.Generator, folder: Path) -> None:
         with mock.patch.object(intervals, "RESAMPLES", 10):
             share = pick(rng, (0.2, 0.0, 1.0, -1.0, 0.999, 1e-9, float("nan"), float("inf")))
             Evaluator(log_, share=share, seed=pick(rng, (0, 1, 2**31)))
-    else:  # estimates that were kept
-        kept = folder / "kept.json"
-        kept.write_bytes(spoil_json(rng, {"run/seed-0": evaluation()}))
-        place = folder / "run" / "seed-0"
-        shutil.copytree(run_samples() / "run" / "seed-0", place)
-        nothing = mock.Mock()
-        nothing.evaluate.side_effect = SpacqlError("It would be estimated now.")
-        selection.measure([place], nothing, kept, estimators=("model",))
+    else:  # an estimate that was kept
+        (folder / "offline.json").write_bytes(spoil_json(rng, evaluation()))
+        records.offline(folder / "offline.json")
+        shutil.copytree(run_samples() / "run" / "seed-0", folder, dirs_exist_ok=True)
+        of_folder(folder)
 
 
 def an_export(rng: np.random.Generator, folder: Path) -> None:

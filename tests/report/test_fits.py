@@ -8,7 +8,7 @@ import pytest
 from report_toy import write_fit
 
 from spacql.errors import InputError
-from spacql.report import fits, report
+from spacql.report import report
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -43,19 +43,18 @@ def test_the_words_the_trust_and_the_distance_per_agent_are_there(text):
     assert "in truth" not in text  # nobody knows it
 
 
-def test_the_truth_stands_beside_the_estimate_where_the_world_is_ours(tmp_path, monkeypatch):
-    from spacql.data.collect import make_dataset
-
-    monkeypatch.setattr(fits, "EPISODES", 20)
-    folder = write_fit(tmp_path / "fit", {"bc": 150.0, "other": 90.0}, task="spread")
-    make_dataset("spread-random", folder / "data", transitions=50)
-    (fit,) = fits.below([folder])
-    assert set(fit.truth) == {"bc", "other"}
-    assert 100 < fit.truth["bc"] < 250  # uniform actions return 160
-    text = report([folder], folder / "report.html").read_text()
+def test_the_truth_stands_beside_the_estimate_where_it_is_known(folder, tmp_path):
+    place = tmp_path / "fit"
+    shutil.copytree(folder, place)
+    described = json.loads((place / "fit.json").read_text())
+    for row, true in zip(described["table"], (99.0, 90.0), strict=True):
+        row["truth"] = {"return": true, "score": None}
+    (place / "fit.json").write_text(json.dumps(described | {"task": "spread"}))
+    text = report([place], tmp_path / "r.html").read_text()
     assert text.count('class="truth"') == 2 + 1
-    assert "intervals hold it" in text
-    assert "In the simulator it returns" in text
+    assert "1 of 2 intervals hold it" in text
+    assert "In the simulator it returns 90.0, no more than the log." in text
+    assert "the best of all would have been bc with 99.0" in text
     assert "<canvas" in text  # and it can be drawn
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from spacql import records
 from spacql.errors import InputError, SpacqlError
 from spacql.evaluation.offline import ESTIMATORS, Evaluator
 from spacql.experiments.plans import QUALITIES, Block, Column, Method, registered
@@ -78,7 +77,7 @@ def measure(
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Entry]:
     """Every estimate of every policy of a pool. What is in the file `kept` is not made again."""
-    known: dict[str, Any] = records.kept_estimates(kept) if kept.is_file() else {}
+    known: dict[str, Any] = read_json(kept) if kept.is_file() else {}
     for run in runs:
         there = known.setdefault(name_of(run), {})
         missing = [name for name in estimators if name not in there.get("estimates", {})]
@@ -176,6 +175,6 @@ def _cell(found: Mapping[str, float] | None) -> str:
     if found is None:
         return "–"
     correlation, regret, coverage = (found[k] for k in ("rank_correlation", "regret", "coverage"))
-    first = "–" if np.isnan(correlation) else f"{correlation:z.2f}"
-    last = "" if np.isnan(coverage) else f" / {100 * coverage:z.0f} %"
-    return f"{first} / {regret:z.1f}{last}"
+    first = "–" if np.isnan(correlation) else f"{correlation:.2f}"
+    last = "" if np.isnan(coverage) else f" / {100 * coverage:.0f} %"
+    return f"{first} / {regret:.1f}{last}"

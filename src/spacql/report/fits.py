@@ -1,9 +1,9 @@
 """What a `spacql fit` found: the candidates with what the log says of them, and the choice."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,12 @@ from markupsafe import Markup
 
 from spacql import records
 from spacql.errors import SpacqlError
-from spacql.files import as_record, read_record, safe_name
+from spacql.files import as_record, read_record
 from spacql.records import Candidate, Estimated, FitRecord
 from spacql.report.charts import Mark, Row, dot_plot, legend
 from spacql.report.markup import count, join, number, short, table, tag
 from spacql.report.source import Trained
 from spacql.report.verdicts import listed
-
-EPISODES = 500  # of a policy in the simulator, where there is one
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,11 @@ class Fitted:
 
     folder: Path
     record: FitRecord
-    truth: Mapping[str, float] = field(default_factory=dict)  # what candidates return in truth
+
+    @cached_property
+    def truth(self) -> dict[str, float]:
+        """What candidates return in the simulator, if there is one; the fit chose without it."""
+        return {row.label: row.truth.mean for row in self.record.table if row.truth is not None}
 
     @cached_property
     def name(self) -> str:
@@ -43,7 +45,7 @@ class Fitted:
 
 def read(folder: Path) -> Fitted:
     record = as_record(records.fit(folder), FitRecord, folder / "fit.json")
-    return Fitted(folder, record, in_truth(folder, record))
+    return Fitted(folder, record)
 
 
 def below(places: Sequence[Path]) -> list[Fitted]:
@@ -63,29 +65,6 @@ def as_candidates(runs: Sequence[Trained], fits: Sequence[Fitted]) -> list[Train
     return [known(run) for run in runs]
 
 
-def in_truth(folder: Path, record: FitRecord) -> dict[str, float]:
-    """What the candidates return in the simulator, where the log is of a world that is one of ours
-    and quick. The fit itself knew nothing of it."""
-    import jax
-
-    from spacql.data import load_dataset
-    from spacql.evaluation.score import evaluate
-    from spacql.policies import Policy
-    from spacql.runs import world_of
-    from spacql.worlds.world import is_jax
-
-    found: dict[str, float] = {}
-    with suppress(SpacqlError):
-        log = load_dataset(folder / "data")
-        world = world_of({"task": record.task, "prey": log.spec.prey}, log.prey)
-        for row in record.table if is_jax(world) else ():
-            place = folder / "runs" / row.label
-            if safe_name(row.label) == row.label and (place / "policy.json").is_file():
-                seen = evaluate(Policy.load(place), world, episodes=EPISODES, key=jax.random.key(0))
-                found[row.label] = seen.summary.mean
-    return found
-
-
 def good(fit: Fitted) -> Markup:
     """How good it is, as far as a log can say."""
     record, log = fit.record, fit.record.log
@@ -103,7 +82,7 @@ def good(fit: Fitted) -> Markup:
                 f"{short(log.mean)} ({_span(log)})"),
     ]  # fmt: skip
     if fit.truth:
-        entries.append(("truth", f"what it returns in the simulator, {EPISODES} episodes"))
+        entries.append(("truth", "what it returns in the simulator"))
     words = (
         f"{count(len(record.table), 'policy', 'policies')} were trained on most of "
         f"{count(record.data.episodes, 'episode')} ({record.data.transitions:,} transitions) and "
@@ -209,7 +188,10 @@ def headline(fits: Sequence[Fitted]) -> str:
             f"{short(record.log.mean)}."
         )
         true = fit.truth.get(chosen.label)
-        return text if true is None else f"{text} In the simulator it returns {short(true)}."
+        if true is None:
+            return text
+        beside = "more" if true > record.log.mean else "no more"
+        return f"{text} In the simulator it returns {short(true)}, {beside} than the log."
     said = [f"{fit.name}: {fit.record.verdict} ({fit.record.chosen})" for fit in fits]
     return f"Fits of {count(len(fits), 'log')}. {listed(said)}."
 

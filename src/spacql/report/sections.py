@@ -32,7 +32,7 @@ def learnt(subject: Subject) -> Markup | None:
         sizes = sorted({run.transitions for run in runs if run.transitions})
         size = (f"{sizes[0]:,}" + (f" to {sizes[-1]:,}" if len(sizes) > 1 else "")) if sizes else ""
         agents = {len(run.agents) for run in runs if run.agents}
-        level = next((team.level for team in found if team.level is not None), None)
+        level = _level(found)
         rows.append(
             [
                 dataset,
@@ -76,7 +76,7 @@ def scores(subject: Subject) -> Markup | None:
     kinds = {"paper": False, "log": False, "seed": False}
     panels = []
     for dataset, found in datasets.items():
-        rows = [_score_row(team, subject) for team in found]
+        rows = [_score_row(team, subject, _level(found)) for team in found]
         for row in rows:
             kinds["seed"] |= len(row.seeds) > 1
             for mark in row.marks:
@@ -108,14 +108,20 @@ def scores(subject: Subject) -> Markup | None:
     return join(parts)
 
 
-def _score_row(team: Team, subject: Subject) -> Row:
+def _level(found: Sequence[Team]) -> float | None:
+    """The log's own score, one for all teams on a dataset: the mean over all seeds there are."""
+    levels = {run.seed: run.level for team in found for run in team.runs if run.level is not None}
+    return sum(levels.values()) / len(levels) if levels else None
+
+
+def _score_row(team: Team, subject: Subject, level: float | None) -> Row:
     marks = []
     if team.paper is not None:
         mean, std = team.paper
         spread = "" if std is None else f" ± {std:g}"
         marks.append(Mark("paper", mean, f"{team.algorithm} in the paper: {mean:g}{spread}"))
-    if team.level is not None:
-        marks.append(Mark("log", team.level, f"the log itself: {number(team.level)}"))
+    if level is not None:
+        marks.append(Mark("log", level, f"the log itself: {number(level)}"))
     lost = sum(bool(run.note) and run.score is None for run in team.runs)
     running = sum(run.score is None and not run.note for run in team.runs)
     seeds = str(len(team.scored)) + (f", {lost} without a score" if lost else "")
