@@ -83,7 +83,7 @@ def show(result: dict[str, Any]) -> None:
         mark = "*" if row["label"] == result["chosen"] else " "
         far = max(row["distance"].values())
         table.add_row(f"{row['label']}{mark}", f"{row['mean']:.4g}",
-                      f"{row['low']:.4g} to {row['high']:.4g}", f"{far:z.1f}")  # fmt: skip
+                      f"{row['low']:.4g} to {row['high']:.4g}", f"{far:.1f}")  # fmt: skip
     log = result["log"]
     table.add_row("the log", f"{log['mean']:.4g}", f"{log['low']:.4g} to {log['high']:.4g}", "")
     for label in result["failed"]:

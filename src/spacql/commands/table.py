@@ -95,7 +95,7 @@ def _markdown(chosen: list[str], seeds: tuple[int, ...], kept: dict[str, Any]) -
         span = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
         lines.append(
             f"| {name} | {len(rows)} | {span} | {column['return'].mean():z.1f} ± "
-            f"{np.sqrt((column['std'] ** 2).mean()):z.1f} | {column['score'].mean():z.1f} "
+            f"{np.sqrt((column['std'] ** 2).mean()):.1f} | {column['score'].mean():z.1f} "
             f"({column['score'].min():z.1f} to {column['score'].max():z.1f}) | "
             f"{mean} ± {std} ({size:,}) |"
         )
@@ -120,7 +120,7 @@ def _references(tasks: tuple[str, ...]) -> str:
             return f"{min(values):z.1f} to {max(values):z.1f}"
 
         lines.append(
-            f"| {task} | {record['random']['return']:z.1f} | {record['expert']:z.1f} | "
+            f"| {task} | {record['random']['return']:z.1f} | {record['expert']:.1f} | "
             f"{record['episodes']:,} | {span('medium', 'score')} | {span('expert', 'return')} | "
             f"{span('replay', 'steps')}; {span('expert', 'steps')} |"
         )

@@ -16,8 +16,6 @@ from spacql import records
 from spacql.errors import InputError, SpacqlError
 from spacql.experiments.store import Store, StoredRun, digest, run_folders
 from spacql.files import as_record, read_record
-from spacql.records import Estimated, OfflineRecord
-from spacql.reference import Reference
 from spacql.report.records import Described, Diverged, Evaluated, Level, Result
 from spacql.training.metrics import read_metrics
 
@@ -52,7 +50,7 @@ class Trained:
     prey: str = ""
     folder: Path | None = None  # of the run; stored results have none
     label: str = ""  # what a fit calls it
-    offline: Estimated | None = None  # what the log says of the policy, as a score
+    offline: records.Estimated | None = None  # what the log says of the policy, as a score
 
     @property
     def finished(self) -> bool:
@@ -129,14 +127,16 @@ def of_folder(folder: Path) -> Trained:
     return run if run.score is None else _with_level(run)
 
 
-def _offline(folder: Path, described: Described) -> Estimated | None:
+def _offline(folder: Path, described: Described) -> records.Estimated | None:
     """What `spacql evaluate --offline` found, where scores can be made of returns."""
+    from spacql.reference import Reference
+
     if described.dataset.reference is None or not (folder / "offline.json").is_file():
         return None
     score = Reference.from_json(described.dataset.reference).score
-    found = as_record(records.offline(folder / "offline.json"), OfflineRecord, folder)
+    found = as_record(records.offline(folder / "offline.json"), records.OfflineRecord, folder)
     first = next(iter(found.estimates.values()))
-    return Estimated(score(first.mean), score(first.low), score(first.high))
+    return records.Estimated(score(first.mean), score(first.low), score(first.high))
 
 
 def _common(described: Described) -> dict[str, Any]:
