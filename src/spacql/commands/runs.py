@@ -45,7 +45,9 @@ def runs(folder: tyro.conf.Positional[Path] = Path("runs"), /, json: bool = Fals
         Console().print(table)
     counts = {state: sum(run["state"] == state for run in found) for state in STATES}
     text = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    print(f"{len(found)} runs in {folder}{': ' + text if text else ''}")
+    print(
+        f"{len(found)} {'run' if len(found) == 1 else 'runs'} in {folder}{': ' + text if text else ''}"
+    )
 
 
 def entry(folder: Path) -> dict[str, Any]:
