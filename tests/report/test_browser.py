@@ -104,7 +104,7 @@ def test_the_episode_is_drawn_plays_pauses_and_steps(opened):
     play, said = find(opened, "[data-do=play]"), find(opened, ".said")
     play.click()
     assert play.get_attribute("aria-label") == "Pause"
-    wait(opened, lambda: "Step 3 of" in said.text or "Step 4 of" in said.text)
+    wait(opened, lambda: 2 < int(said.text.split()[1]) < 25)  # a slow machine misses some
     play.click()
     assert play.get_attribute("aria-label") == "Play"
     paused = said.text
