@@ -45,9 +45,8 @@ def runs(folder: tyro.conf.Positional[Path] = Path("runs"), /, json: bool = Fals
         Console().print(table)
     counts = {state: sum(run["state"] == state for run in found) for state in STATES}
     text = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    print(
-        f"{len(found)} {'run' if len(found) == 1 else 'runs'} in {folder}{': ' + text if text else ''}"
-    )
+    many = "1 run" if len(found) == 1 else f"{len(found)} runs"
+    print(f"{many} in {folder}{': ' + text if text else ''}")
 
 
 def entry(folder: Path) -> dict[str, Any]:
