@@ -39,7 +39,7 @@ def test_a_table_replaces_what_stood_between_the_comments_and_nothing_else(fill,
     new = fill.filled(text, Store(tmp_path))
     assert new.startswith("a\n<!-- spacql reproduce table1 --only spread -->\n\n| spread |")
     assert new.endswith("<!-- end -->\nb\n")
-    assert "old" not in new
+    assert "\nold\n" not in new
     assert fill.filled(new, Store(tmp_path)) == new
 
 
