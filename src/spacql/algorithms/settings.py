@@ -46,7 +46,7 @@ _LONG: Values = {"rounds": 7500, "updates": 1, "actor_learning_rate": 0.003,
 # fewer critic updates.
 _SMALL: Values = {"rounds": 1000, "batch_size": 256}
 # Published: 256 units, batches of 1024. A sample is ten passes of the network; not tuned.
-_SAMPLED: Values = {"rounds": 3000, "batch_size": 256, "hidden": (128, 128, 128)}
+_SAMPLED: Values = {"rounds": 5000, "batch_size": 256, "hidden": (128, 128, 128), "q_every": 4}
 
 # Tasks, algorithms, and what they have on data of any quality.
 BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (

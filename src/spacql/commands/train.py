@@ -198,12 +198,12 @@ def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
         if entry["error"]:
             print(f"seed {entry['seed']}: failed. {entry['error']}")
         elif entry["score"] is None:
-            gained = "" if entry["return"] is None else f"return {entry['return']:.1f}. "
+            gained = "" if entry["return"] is None else f"return {entry['return']:z.1f}. "
             print(f"seed {entry['seed']}: {gained}{entry['note']}  ({entry['folder']})")
         else:
             print(
-                f"seed {entry['seed']}: score {entry['score']:.1f}, "
-                f"return {entry['return']:.1f}, {entry['seconds']:.0f} s  ({entry['folder']})"
+                f"seed {entry['seed']}: score {entry['score']:z.1f}, "
+                f"return {entry['return']:z.1f}, {entry['seconds']:z.0f} s  ({entry['folder']})"
             )
         for warning in entry["warnings"]:
             print(f"  {warning}")
@@ -212,5 +212,5 @@ def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
         print(ONE_SEED)
     if len(scores) > 1:
         print(
-            f"score {np.mean(scores):.1f} ± {np.std(scores, ddof=1):.1f} over {len(scores)} seeds"
+            f"score {np.mean(scores):z.1f} ± {np.std(scores, ddof=1):z.1f} over {len(scores)} seeds"
         )
