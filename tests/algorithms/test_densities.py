@@ -37,6 +37,16 @@ def test_distances_are_in_units_of_the_behaviours_own_deviation() -> None:
         np.testing.assert_allclose(distance[:, i], expected, rtol=1e-4)
 
 
+def test_nothing_is_far_from_uniform_behaviour_when_its_width_is_free() -> None:
+    (found, spec, _), (_, t) = fresh(), setting()
+    wide = densities.standardised_distance(found, spec, t.observations, t.a, free=1e6)
+    assert (np.asarray(wide) == 0).all()
+    some = densities.standardised_distance(found, spec, t.observations, t.a, densities.UNIFORM)
+    assert (
+        np.asarray(some) < densities.standardised_distance(found, spec, t.observations, t.a)
+    ).all()
+
+
 def test_steps_raise_the_likelihood_of_the_log() -> None:
     (found, spec, config), (_, t) = fresh(), setting()
     step = jax.jit(lambda found: densities.step(found, spec, t.observations, t.a, config))

@@ -4,11 +4,11 @@ import pytest
 from worlds_toy import log, true_return
 
 import spacql
-from spacql import runs
 from spacql.errors import InputError
 from spacql.fitting import pipeline as fit_module
 from spacql.fitting import portfolio, words
 from spacql.fitting.portfolio import Member
+from spacql.runs import locked
 
 
 @pytest.fixture
@@ -50,12 +50,21 @@ def test_fit_finds_a_better_policy_without_a_simulator_and_goes_on_where_it_stop
 
     # Where the world is known, the truth joins afterwards, and changes no choice.
     true = {"return": {"mean": 7.0, "interval": [6.0, 8.0]}, "score": 70.0}
-    monkeypatch.setattr(runs, "scorer", lambda task, dataset: (lambda *_: true, ""))
+    monkeypatch.setattr(fit_module, "scorer", lambda task, dataset: (lambda *_: true, ""))
     known = spacql.fit(dataset, tmp_path / "fit", level="quick", workers=1)
     assert known.chosen == found.chosen
     assert {row["truth"]["score"] for row in known.table} == {70.0}
     with pytest.raises(InputError, match="another log"):
         spacql.fit(log(121), tmp_path / "fit", level="quick")
+
+
+def test_a_second_fit_in_a_folder_is_refused_while_the_first_runs(tmp_path):
+    with (
+        locked(tmp_path / "fit"),
+        pytest.raises(InputError, match=r"Another process is training in .*fit\."),
+    ):
+        spacql.fit(log(20), tmp_path / "fit", level="quick", workers=1)
+    assert not (tmp_path / "fit").exists()
 
 
 def test_a_log_named_like_a_benchmark_gets_no_settings_of_it():

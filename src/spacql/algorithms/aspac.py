@@ -17,12 +17,18 @@ that does not change; all policies is MADDPG's, which asks for joint actions tha
 
 **Anchor.** An actor pays for leaving the log, in units of how widely the log acts there:
 
-    c mean_d ((pi_i(o_i) - m_i(o_i)) / sigma_i(o_i))^2
+    c T mean_d (pi_i(o_i) - m_i(o_i))^2 max(1 / sigma_i(o_i)^2 - 3, 0)
 
-m_i and sigma_i are a learnt Gaussian of the behaviour. Where behaviour is narrow, as an expert's,
-the anchor holds fast; where it is random, it hardly holds: the strength comes from the data.
+m_i and sigma_i are a learnt Gaussian of the behaviour; 3 is 1 / sigma^2 of uniform actions. Where
+behaviour is narrow, as an expert's, the anchor holds fast; where it is uniform, not at all: the
+strength comes from the data. T, the steps of an episode, is there because a team strays from the
+logged states a little with every step.
 
-**Penalty.** CFCQL's log-sum-exp, one agent at a time, with one alpha for all data.
+**Penalty.** CFCQL's log-sum-exp, one agent at a time, with one alpha for all data. Some of its
+actions are near the policy's: with uniform ones alone, of which none is near narrow data, Q falls
+at them without end.
+
+The policy that acts is the running average of the actors, their targets: steadier than the last.
 """
 
 from dataclasses import dataclass
@@ -46,7 +52,7 @@ from spacql.algorithms.conservative import (
     trust_weights,
 )
 from spacql.algorithms.critics import Metrics
-from spacql.algorithms.densities import Densities, standardised_distance
+from spacql.algorithms.densities import UNIFORM, Densities, standardised_distance
 from spacql.algorithms.learner import own_values, play_round, with_actors
 from spacql.algorithms.replacement import random_sets, uncertainty
 from spacql.algorithms.transitions import Transitions, raw_q
@@ -65,16 +71,19 @@ class Config(Counterfactual):
     batch_size: int = 256  # transitions per batch
     hidden: tuple[int, ...] = (128, 128)  # units of the hidden layers, of all networks
     learning_rate: float = 0.003  # Adam, critics
-    target_rate: float = 0.005  # how far targets move towards their networks, per round
+    actor_learning_rate: float = 0.003  # Adam, actors
+    target_rate: float = 0.01  # how far targets move towards their networks, per round
     tanh_cost: float = 0.01  # weight of the squared input of the tanh in the actors' loss
     alpha: float = 0.1  # weight of the penalty, for standardised rewards
+    samples: int = 4  # uniform actions in the log-sum-exp
+    policy_samples: int = 3  # actions near the policy's, at s and at s' each, in the log-sum-exp
     penalty_every: int = 4  # the penalty looks at one transition in this many
     replaced: tuple[int, ...] = ()  # the numbers k of replaced agents to mix; empty: 1 to n
     mixing: Literal["lower-bound", "uncertainty"] = "lower-bound"  # w_k as above, or SPaCQL's
     sharpness: float = 10.0  # b, of the softmax over lower bounds, for standardised rewards
     others: Literal["partial", "logged", "policies"] = "partial"  # what the actors see
     anchor: Literal["likelihood", "squared"] = "likelihood"  # or the plain squared distance
-    anchor_weight: float = 0.002  # c; 0: no anchor
+    anchor_weight: float = 3e-4  # c, per step of an episode; 0: no anchor
 
 
 class State(learner.State):
@@ -101,7 +110,7 @@ def update(state: State, batch: Batch, key: Array, config: Config) -> tuple[Stat
 
 
 def policy(state: State) -> Policy:
-    return actor_part.policy(state.actors, state.spec, "aspac")
+    return Policy(state.actors.target, name="aspac", agents=state.spec.agents)
 
 
 def target(
@@ -150,10 +159,10 @@ def improve_actors(
         pi = act(spec, networks, t.observations)
         q = jnp.stack([jnp.mean(value) for value in values_of(pi)])  # (n,)
         if config.anchor == "likelihood":
-            distance = standardised_distance(state.densities, spec, t.observations, pi)
+            distance = standardised_distance(state.densities, spec, t.observations, pi, UNIFORM)
         else:
             distance = squared_distance(spec, pi, t.a)  # (B, n)
-        anchor = config.anchor_weight * jnp.sum(jnp.mean(distance, axis=0))
+        anchor = config.anchor_weight * spec.horizon * jnp.sum(jnp.mean(distance, axis=0))
         cost = config.action_cost * jnp.sum(jnp.mean(pi**2, axis=(0, 2)))
         cost += tanh_cost(networks, t, config)
         return anchor + cost - jnp.sum(q), (jnp.mean(q), jnp.mean(distance))

@@ -22,6 +22,8 @@ from spacql.data.dataset import Statistics
 from spacql.policies import MLP
 from spacql.spec import Spec
 
+UNIFORM = 3.0  # 1 / deviation^2 of uniform actions in [-1, 1]
+
 
 class Densities(eqx.Module):
     networks: tuple[MLP, ...]  # per agent
@@ -48,17 +50,25 @@ def negative_log_likelihood(network: MLP, observation: Array, action: Array) -> 
 
 
 def standardised_distance(
-    densities: Densities, spec: Spec, observations: tuple[Array, ...], pi: Array
+    densities: Densities,
+    spec: Spec,
+    observations: tuple[Array, ...],
+    pi: Array,
+    free: float = 0.0,
 ) -> Array:
-    """Mean over agent i's coordinates of ((pi_i - mean_i) / deviation_i)^2; (B, n, d) to (B, n)."""
+    """Mean over agent i's coordinates of ((pi_i - mean_i) / deviation_i)^2; (B, n, d) to (B, n).
+
+    `free` is how much of 1 / deviation^2 does not count; with that of uniform actions, UNIFORM,
+    nothing is at any distance from uniform behaviour.
+    """
     parts = [gaussian(mu, o) for mu, o in zip(densities.networks, observations, strict=True)]
     mean, deviation = (
         pad(spec, [mean for mean, _ in parts]),
         pad(spec, [jnp.exp(log_std) for _, log_std in parts]),
     )
-    # Padding is 0 in both and divided by 1.
-    distance = (pi - mean) / jnp.where(deviation > 0, deviation, 1)
-    return jnp.sum(distance**2, axis=-1) / jnp.array(spec.action_sizes)
+    # Padding is 0 in all, and adds nothing.
+    precision = jnp.maximum(1 / jnp.where(deviation > 0, deviation, 1) ** 2 - free, 0)
+    return jnp.sum((pi - mean) ** 2 * precision, axis=-1) / jnp.array(spec.action_sizes)
 
 
 def step(

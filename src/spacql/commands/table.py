@@ -94,9 +94,9 @@ def _markdown(chosen: list[str], seeds: tuple[int, ...], kept: dict[str, Any]) -
         sizes = sorted({int(x) for x in column["transitions"]})
         span = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
         lines.append(
-            f"| {name} | {len(rows)} | {span} | {column['return'].mean():.1f} ± "
-            f"{np.sqrt((column['std'] ** 2).mean()):.1f} | {column['score'].mean():.1f} "
-            f"({column['score'].min():.1f} to {column['score'].max():.1f}) | "
+            f"| {name} | {len(rows)} | {span} | {column['return'].mean():z.1f} ± "
+            f"{np.sqrt((column['std'] ** 2).mean()):.1f} | {column['score'].mean():z.1f} "
+            f"({column['score'].min():z.1f} to {column['score'].max():z.1f}) | "
             f"{mean} ± {std} ({size:,}) |"
         )
     return "\n".join(lines)
@@ -117,10 +117,10 @@ def _references(tasks: tuple[str, ...]) -> str:
             values = [entry[level][field] for entry in record["seeds"]]
             if field == "steps":
                 return f"{min(values) // 1000:,} to {max(values) // 1000:,} thousand"
-            return f"{min(values):.1f} to {max(values):.1f}"
+            return f"{min(values):z.1f} to {max(values):z.1f}"
 
         lines.append(
-            f"| {task} | {record['random']['return']:.1f} | {record['expert']:.1f} | "
+            f"| {task} | {record['random']['return']:z.1f} | {record['expert']:.1f} | "
             f"{record['episodes']:,} | {span('medium', 'score')} | {span('expert', 'return')} | "
             f"{span('replay', 'steps')}; {span('expert', 'steps')} |"
         )

@@ -45,7 +45,12 @@ def work(
             )
             open_folder(folder, described, resume=True)
             report(Event("progress", rounds=run.config.rounds))  # begun
-            run_folder(folder, dataset, lambda now: report(Event("progress", **now._asdict())))
+            run_folder(
+                folder,
+                dataset,
+                lambda now: report(Event("progress", **now._asdict())),
+                say=lambda sentence: report(Event("note", note=sentence)),
+            )
             event = Event("done", record=summary(folder))
     except Diverged:
         event = Event("diverged", record=summary(folder))
@@ -73,7 +78,6 @@ def keep_compiled() -> None:
     from spacql.data.cache import folder
 
     jax.config.update("jax_compilation_cache_dir", str(folder() / "compiled"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
 
 
 def end_with_parent() -> None:

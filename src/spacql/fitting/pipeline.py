@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from spacql import arguments, records
 from spacql.data import Dataset, load_dataset, save_dataset
 from spacql.errors import InputError, TrainingError
 from spacql.evaluation import heldout
@@ -24,11 +25,12 @@ from spacql.evaluation.model import Config as ModelConfig
 from spacql.evaluation.offline import DEFAULT, ESTIMATORS, Evaluator, bound
 from spacql.experiments.executors import Local, PlannedRun
 from spacql.experiments.running import execute
-from spacql.files import read_json, write_json
+from spacql.files import read_record, write_json
 from spacql.fitting import words
 from spacql.fitting.portfolio import Level, configuration, members, model_steps, seconds
 from spacql.policies import Policy
 from spacql.progress import duration
+from spacql.runs import dataset_name, locked, scorer
 from spacql.training.metrics import read_metrics
 
 MODEL_SECONDS = 0.025  # of one core, per step of the model's ensemble
@@ -92,15 +94,30 @@ def fit(
     """
     from spacql.data.cache import resolve
 
-    dataset = data if isinstance(data, Dataset) else resolve(data, seed)
+    arguments.whole("seed", seed, 0)
+    arguments.whole("workers", workers, 0)
     folder = Path(out)
+    arguments.place(folder)
+    dataset = data if isinstance(data, Dataset) else resolve(data, seed)
     trainer = executor(folder / "runs", workers)
-    workers = trainer.workers
-    plan = make_plan(dataset, level, budget, share, seed, estimator, workers)
+    plan = make_plan(dataset, level, budget, share, seed, estimator, trainer.workers)
+    with locked(folder):
+        return carry_out(plan, dataset, folder, trainer, quiet, tell)
+
+
+def carry_out(
+    plan: Plan,
+    dataset: Dataset,
+    folder: Path,
+    trainer: Any,
+    quiet: bool,
+    tell: Callable[[str], None],
+) -> Fit:
+    """All that a plan asks for and that is not there yet."""
     open_folder(folder, plan)
     runs = [PlannedRun.from_json(run) for run in plan.runs]
-    tell(expectation(plan, runs, dataset, workers))
-    division = heldout.split(dataset, share, seed)
+    tell(expectation(plan, runs, dataset, trainer.workers))
+    division = heldout.split(dataset, plan.share, plan.seed)
     if not (folder / "data" / "dataset.json").is_file():
         save_dataset(training_data(dataset, division), folder / "data")
     placed = [replace(run, dataset=str((folder / "data").resolve())) for run in runs]
@@ -110,8 +127,8 @@ def fit(
     evaluations = evaluate_all(folder, dataset, division, plan, failed, quiet)
     if not evaluations:
         raise TrainingError(f"No training of the portfolio came to an end: {failed}.")
-    return conclude(folder, plan, dataset, evaluations, failed,
-                    add_truth(folder, dataset, seed))  # fmt: skip
+    truth = add_truth(folder, dataset, plan.seed)
+    return conclude(folder, plan, dataset, evaluations, failed, truth)
 
 
 def make_plan(
@@ -154,7 +171,7 @@ def open_folder(folder: Path, plan: Plan) -> None:
             raise InputError(f"{folder} exists and holds no fit. Choose another place with --out.")
         write_json(path, asdict(plan))
         return
-    there = read_json(path)
+    there = read_record(path, dict[str, Any])
     for name, value in asdict(plan).items():
         if there.get(name) != value:
             what = "another log" if name == "source" else f"another {name}"
@@ -217,7 +234,7 @@ def evaluate_all(
                 warnings = of_run(run, load_dataset(folder / "data"))
                 write_json(places[label], found | {"label": label, "warnings": warnings,
                                                    "training": last_metrics(run)})  # fmt: skip
-    return {label: read_json(places[label]) for label in labels}
+    return {label: records.offline(places[label], plan.estimator) for label in labels}
 
 
 def last_metrics(run: Path) -> dict[str, Any]:
@@ -232,7 +249,6 @@ def add_truth(folder: Path, dataset: Dataset, seed: int) -> dict[str, dict[str, 
     the choice, which never sees them."""
     import jax
 
-    from spacql.runs import scorer
     from spacql.worlds import is_slow
 
     score, note = scorer(dataset.spec.task, dataset)
@@ -241,7 +257,7 @@ def add_truth(folder: Path, dataset: Dataset, seed: int) -> dict[str, dict[str, 
     episodes = 10 if is_slow(dataset.spec.task) else 500
     found = {}
     for path in sorted((folder / "evaluations").glob("*.json")):
-        evaluation = read_json(path)
+        evaluation = records.offline(path)
         if "truth" not in evaluation:
             policy = Policy.load(folder / "runs" / path.stem)
             true = score(policy, episodes, jax.random.key(seed + 2_000_003))
@@ -266,8 +282,8 @@ def conclude(
         ({"label": label, **found["estimates"][plan.estimator],
           "bound": bound(Interval(**found["estimates"][plan.estimator]), plan.estimator),
           "distance": found["distance"],
-          "outside": found["outside"], "warnings": found["warnings"],
-          "training": found["training"], "truth": truth.get(label)}
+          "outside": found["outside"], "warnings": found.get("warnings", []),
+          "training": found.get("training", {}), "truth": truth.get(label)}
          for label, found in evaluations.items()),
         key=lambda row: -row["bound"],
     )  # fmt: skip
@@ -280,8 +296,9 @@ def conclude(
     result = {
         "format": 1,
         "task": plan.task,
-        "data": {"identity": plan.source, "episodes": dataset.n_episodes,
-                 "transitions": dataset.n_transitions, "reference": dataset.info.get("reference")},
+        "data": {"name": dataset_name(dataset), "identity": plan.source,
+                 "episodes": dataset.n_episodes, "transitions": dataset.n_transitions,
+                 "reference": dataset.info.get("reference")},
         "chosen": chosen["label"],
         "verdict": verdict,
         "words": words.summary(verdict, chosen, any_one["log"], clone, any_one["trust"]),
