@@ -46,7 +46,7 @@ docs: .venv/.installed-dev
 	@echo "Open site/index.html"
 
 # Hostile files and arguments at every door; CASES in all.
-CASES ?= 12000
+CASES ?= 15000
 fuzz: .venv/.installed-dev
 	$(BIN)/python tests/hostile/fuzz.py --cases $(CASES)
 

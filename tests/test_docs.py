@@ -15,7 +15,8 @@ from spacql import cli
 from spacql.experiments.store import Store
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = [*(ROOT / name for name in OUTSIDE), *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 INDENTED = re.compile(r"^    ((?:spacql|make|python|pip) .*)$", re.MULTILINE)
 INLINE = re.compile(r"`((?:spacql|make|python) [^`]+)`")
@@ -38,7 +39,7 @@ def test_a_table_replaces_what_stood_between_the_comments_and_nothing_else(fill,
     new = fill.filled(text, Store(tmp_path))
     assert new.startswith("a\n<!-- spacql reproduce table1 --only spread -->\n\n| spread |")
     assert new.endswith("<!-- end -->\nb\n")
-    assert "old" not in new
+    assert "\nold\n" not in new
     assert fill.filled(new, Store(tmp_path)) == new
 
 
@@ -96,6 +97,15 @@ def test_every_command_in_readme_and_docs_is_understood(page, command, capsys):
         assert not stop.value.code
     elif " ".join(words) not in cli.COMMANDS:  # a name alone in a sentence is no call
         parsed(words)
+
+
+def test_the_commands_of_ray_are_understood():
+    scripts = pytest.importorskip("ray.scripts.scripts")
+    text = (ROOT / "docs" / "cluster.md").read_text()
+    found = re.findall(r"(?:^    |`)ray ([a-z-]+ --[^`\n]+)", text, re.MULTILINE)
+    assert len(found) == 3
+    for name, *words in map(shlex.split, found):
+        scripts.cli.commands[name].make_context(name, words)
 
 
 STORED = re.compile(r"spacql (reproduce \w+ --stored|reproduce claims|results |report results)")

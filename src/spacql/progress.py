@@ -57,6 +57,9 @@ class Board(Protocol):
     def end(self, name: str, text: str) -> None:
         """Its line goes; what came of it stays to be read."""
 
+    def say(self, name: str, text: str) -> None:
+        """A sentence that nobody should miss, quiet or not; its line stays."""
+
 
 @contextmanager
 def board(quiet: bool = False) -> Iterator[Board]:
@@ -96,7 +99,10 @@ class _Bars:
         if name in self._tasks:
             self._bars.remove_task(self._tasks.pop(name))
         if text:
-            self._bars.console.print(f"{name}: {text}", markup=False, highlight=False)
+            self.say(name, text)
+
+    def say(self, name: str, text: str) -> None:
+        self._bars.console.print(f"{name}: {text}", markup=False, highlight=False)
 
 
 class _Plain:
@@ -112,4 +118,7 @@ class _Plain:
 
     def end(self, name: str, text: str) -> None:
         if text and not self._quiet:
-            print(f"{name}: {text}", file=sys.stderr)
+            self.say(name, text)
+
+    def say(self, name: str, text: str) -> None:
+        print(f"{name}: {text}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What the JSON files of runs hold, as records: run, result, stored run and sweep.
+"""What the JSON files of runs hold, as records: run, result, stored run, sweep and fit.
 
 Each function reads one kind of file and gives back what it holds, as plain JSON, once every field
 that is relied on has the right type; else the error names the file and the field. Fields that are
@@ -142,6 +142,83 @@ class SweepRecord(msgspec.Struct, frozen=True):
                 raise ValueError(f"config.{name} is of another type than {kind.__name__}")
 
 
+class Estimated(msgspec.Struct, frozen=True):
+    """An expected return, and its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Trust(msgspec.Struct, frozen=True):
+    """In the model that an estimate is from."""
+
+    correlation: float
+    bias: float
+    error: float
+    episodes: Count
+
+
+class OfflineRecord(msgspec.Struct, frozen=True):
+    """What a log says of a policy: evaluations/*.json of a fit, offline.json of a run."""
+
+    estimates: Annotated[dict[str, Estimated], msgspec.Meta(min_length=1)]
+    log: Estimated
+    distance: dict[str, float]  # per agent
+    outside: dict[str, float]
+    trust: Trust | None
+    heldout: Count
+    warnings: tuple[str, ...] = ()
+
+
+class InTruth(msgspec.Struct, frozen=True):
+    """What a policy returned when it was tried."""
+
+    mean: float = msgspec.field(name="return")
+
+
+class Candidate(Estimated, frozen=True):
+    """A policy of a fit."""
+
+    label: Name
+    distance: dict[str, float]  # per agent
+    outside: dict[str, float]
+    warnings: tuple[str, ...] = ()
+    truth: InTruth | None = None  # in a simulator, where there is one
+
+
+class FittedOn(msgspec.Struct, frozen=True):
+    identity: str
+    episodes: Count
+    transitions: Count
+    reference: Reference | None = None
+    name: str = ""
+
+
+class FitRecord(msgspec.Struct, frozen=True):
+    """fit.json"""
+
+    format: int
+    task: Name
+    data: FittedOn
+    chosen: Name
+    verdict: str
+    words: str
+    estimator: str
+    log: Estimated
+    trust: Trust | None
+    heldout: Count
+    table: Annotated[tuple[Candidate, ...], msgspec.Meta(min_length=1)]
+    failed: dict[str, str]
+
+    def __post_init__(self) -> None:
+        labels = [row.label for row in self.table]
+        if self.chosen not in labels:
+            raise ValueError("chosen is not in the table")
+        if len(set(labels)) < len(labels):
+            raise ValueError("a label is twice in the table")
+
+
 def _rounds(config: dict[str, Any]) -> None:
     rounds = config.get("rounds")
     if not isinstance(rounds, int) or isinstance(rounds, bool) or rounds < 1:
@@ -166,6 +243,19 @@ def diverged(folder: Path) -> str:
 def stored(path: Path) -> dict[str, Any]:
     """A stored run."""
     return _checked(path, StoredRecord)
+
+
+def fit(folder: Path) -> dict[str, Any]:
+    """fit.json of the folder of a fit."""
+    return _checked(folder / "fit.json", FitRecord)
+
+
+def offline(path: Path, estimator: str = "") -> dict[str, Any]:
+    """What a log says of a policy; with a certain estimator, if one is named."""
+    found = _checked(path, OfflineRecord, format=None)
+    if estimator and estimator not in found["estimates"]:
+        raise InputError(f"{path} has no estimate by {estimator}. Remove it: it is made anew.")
+    return found
 
 
 def sweep(path: Path | str) -> dict[str, Any]:

@@ -193,10 +193,12 @@ def run_folder(
     dataset: "Dataset",
     report: "Callable[[Progress], None]" = lambda progress: None,
     algorithm: str | ModuleType | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Run:
     """Train what run.json describes, to the end; a finished run is only read.
 
-    `algorithm` is needed where the name in run.json is not that of a known one.
+    `algorithm` is needed where the name in run.json is not that of a known one. `say` is told what
+    the user should know although the run goes on; by default it is standard error.
     """
     import jax
 
@@ -204,6 +206,7 @@ def run_folder(
     from spacql.algorithms.settings import config_from
     from spacql.evaluation.verdict import of_run
     from spacql.policies import Policy
+    from spacql.training.checkpoints import say_on_stderr
     from spacql.training.loop import Schedule, fit
 
     described = records.run(folder)
@@ -233,6 +236,7 @@ def run_folder(
             evaluate=None if note else now_and_then,
             report=report,
             loggers=tuple(described["loggers"]),
+            say=say or say_on_stderr,
         )
     except Diverged as error:
         write_json(folder / "diverged.json", {"error": str(error)})

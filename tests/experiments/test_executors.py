@@ -170,25 +170,32 @@ def test_a_diverged_training_is_an_event_with_a_record(tmp_path, monkeypatch) ->
     assert str(tmp_path) not in json.dumps(event.record), "a record names no place of a machine"
 
 
-def test_a_run_killed_in_the_middle_resumes_to_identical_bits(tmp_path) -> None:
+def test_a_run_killed_in_the_middle_resumes_to_identical_bits_also_from_the_checkpoint_before(
+    tmp_path,
+) -> None:
     run = toy_run(tmp_path, rounds=400)
     local = Local(tmp_path / "killed", workers=1)
     killed = tmp_path / "killed" / "seed-0"
     process = subprocess.Popen(local.command(run), stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
-        if json.loads(line)["round"] >= 30:  # between the checkpoints of rounds 20 and 40
+        if json.loads(line)["round"] >= 50:  # between the checkpoints of rounds 40 and 60
             os.kill(process.pid, signal.SIGKILL)
             break
     assert process.wait() == -signal.SIGKILL
     assert not (killed / "result.json").exists()
+    newest = max((killed / "checkpoints").glob("*.checkpoint"))
+    newest.write_bytes(newest.read_bytes()[:100])
     told: list[Event] = []
     local.execute([run], lambda run, event: told.append(event))
     assert told[0].round == 0
-    assert told[1].round > 20, "it did not begin anew"
+    assert told[1].kind == "note"
+    assert f"{newest} is damaged" in told[1].note
+    assert f"set aside as damaged-{newest.name}" in told[1].note
+    assert told[2].round > 20, "it did not begin anew"
     assert told[-1] == Event("done", record=summary(killed))
     assert "no task 'toy'" in told[-1].record["note"]
     worker.work(run, tmp_path / "whole", lambda event: None)
     for file in ("metrics.jsonl", "policy.safetensors", "policy.json"):
         assert (killed / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), file
     assert len(read_metrics(killed / "metrics.jsonl")) == 400
-    assert len(list((killed / "checkpoints").iterdir())) <= 3
+    assert len(list((killed / "checkpoints").glob("[0-9]*"))) <= 3

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
@@ -26,12 +27,13 @@ from spacql.experiments.packing import Storage, pack, unpack
 from spacql.experiments.ray_task import Answer, Task, run_task, versions
 from spacql.experiments.store import summary
 from spacql.experiments.worker import work
+from spacql.training.checkpoints import Checkpoints
 from spacql.training.metrics import read_metrics
 
 pytest.importorskip("ray")
 pytest.importorskip("fsspec")
 
-from spacql.experiments.ray_executor import Ray
+from spacql.experiments.ray_executor import Ray, set_damaged_aside
 
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork")
 SMALL = 80 * 1024**2  # bytes of a node's object store
@@ -82,6 +84,22 @@ def test_a_run_folder_arrives_as_it_was_with_its_newest_checkpoint(tmp_path) -> 
         "00000040.checkpoint", "metrics.jsonl", "result.json", "run.json"
     ]  # fmt: skip
     assert pack(tmp_path / "nowhere") == {}
+
+
+def test_what_is_sent_of_a_begun_run_is_its_newest_whole_checkpoint(tmp_path) -> None:
+    folder = run_folder(tmp_path / "run", done=False)
+    said: list[str] = []
+    set_damaged_aside(folder, said.append)  # it has no checkpoints
+    checkpoints = Checkpoints(folder / "checkpoints")
+    for round_ in (10, 20):
+        checkpoints.save(round_, {"x": np.array(round_)})
+    (folder / "checkpoints" / "00000020.checkpoint").write_bytes(b"")
+    set_damaged_aside(folder, said.append)
+    assert len(said) == 1
+    assert "set aside as damaged-00000020.checkpoint" in said[0]
+    assert [name for name in pack(folder) if "points" in name] == [
+        "checkpoints/00000010.checkpoint"
+    ]
 
 
 @pytest.mark.parametrize("name", ["../run.json", "/etc/x", "checkpoints/../run.json", "x.py"])

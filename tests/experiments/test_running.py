@@ -69,6 +69,14 @@ def test_quiet_tells_failures_alone(runs, capsys, monkeypatch) -> None:
     assert capsys.readouterr().err == "seed 1: failed: no good\n"
 
 
+def test_a_note_is_read_quiet_or_not_and_ends_no_run(runs, capsys) -> None:
+    note, done = Event("note", note="A checkpoint was set aside."), Event("done", record=RECORD)
+    for quiet in (True, False):
+        [outcome] = go(runs[:1], (0, note), (0, done), quiet=quiet)
+        assert outcome.score == 61.23
+        assert "seed 0: A checkpoint was set aside.\n" in capsys.readouterr().err
+
+
 def test_a_record_that_cannot_be_kept_is_a_failure(runs) -> None:
     [outcome] = go(runs[:1], (0, Event("done", record=RECORD)), keep=lambda record: "disk full")
     assert (outcome.record, outcome.error) == (None, "disk full")

@@ -8,6 +8,7 @@ from spacql.errors import InputError
 from spacql.fitting import pipeline as fit_module
 from spacql.fitting import portfolio, words
 from spacql.fitting.portfolio import Member
+from spacql.runs import locked
 
 
 @pytest.fixture
@@ -41,6 +42,15 @@ def test_fit_finds_a_better_policy_without_a_simulator_and_goes_on_where_it_stop
     assert again.result == found.result
     with pytest.raises(InputError, match="another log"):
         spacql.fit(log(121), tmp_path / "fit", level="quick")
+
+
+def test_a_second_fit_in_a_folder_is_refused_while_the_first_runs(tmp_path):
+    with (
+        locked(tmp_path / "fit"),
+        pytest.raises(InputError, match=r"Another process is training in .*fit\."),
+    ):
+        spacql.fit(log(20), tmp_path / "fit", level="quick", workers=1)
+    assert not (tmp_path / "fit").exists()
 
 
 def test_a_log_named_like_a_benchmark_gets_no_settings_of_it():

@@ -14,7 +14,7 @@ LIMIT = 4 << 30  # bytes that the process may hold: a file that asks for more is
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=12_000, help="in all, about")
+    parser.add_argument("--cases", type=int, default=15_000, help="in all, about")
     parser.add_argument("--first", type=int, default=0, help="number of each door's first case")
     parser.add_argument("--only", nargs="*", default=[], help="names of doors")
     parser.add_argument("--json", action="store_true")
@@ -23,18 +23,12 @@ def main() -> int:
 
     os.environ.update(one_thread(os.environ))
     logging.disable(logging.CRITICAL)
-    import hostile_doors
-    import hostile_runs
-    import matplotlib.figure  # noqa: F401  (makes its own folder when it is first imported)
+    from hostile_all import DOORS, prepare
     from hostile_harness import run_door
 
-    hostile_doors.samples()
-    hostile_runs.samples()
+    prepare()
     resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
-    all_doors = hostile_doors.DOORS | hostile_runs.DOORS
-    doors = {
-        name: door for name, door in all_doors.items() if not options.only or name in options.only
-    }
+    doors = {name: door for name, door in DOORS.items() if not options.only or name in options.only}
     shares = sum(share for _, share in doors.values())
     tallies = []
     for name, (door, share) in doors.items():

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from unittest import mock
 
@@ -134,7 +135,8 @@ def a_sweep(rng: np.random.Generator, folder: Path) -> None:
         lines(sweep)
 
 
-def a_policy(rng: np.random.Generator, folder: Path) -> None:
+def spoil_policy(rng: np.random.Generator, folder: Path) -> None:
+    """Policy files that are not what they were."""
     from safetensors.numpy import load_file, save
 
     policies = ("run/seed-0/policy", "run/seed-0/policy", "uniform", "dof")
@@ -163,6 +165,10 @@ def a_policy(rng: np.random.Generator, folder: Path) -> None:
     (folder / "policy.json").write_bytes(
         json.dumps(text).encode() if rng.random() < 0.9 else spoil_json(rng, text)
     )
+
+
+def a_policy(rng: np.random.Generator, folder: Path) -> None:
+    spoil_policy(rng, folder)
     policy = Policy.load(folder)
     with jax.disable_jit():  # shapes differ from case to case: compiling each would take minutes
         for observation in (0.0, 1e6):
@@ -173,8 +179,9 @@ def a_policy(rng: np.random.Generator, folder: Path) -> None:
             assert all(np.isfinite(action).all() for action in policy.act(seen))
 
 
+ESCAPE = "../../escaped"
 WORDS = (
-    "-1", "0", "", "nan", "1e9", "99999999999999999999", "x", "../../escaped", "/etc/passwd", 
+    "-1", "0", "", "nan", "1e9", "99999999999999999999", "x", ESCAPE, "/etc/passwd", 
     "x" * 300, "--json", "--help", "spread-random", "toy", ".", "[/red]", "-", "--", "1.5", "None", "ä",
 )  # fmt: skip
 # Commands that are refused; the cases change, add and leave out words.
@@ -193,6 +200,12 @@ COMMANDS = (
     "tune spacql --data DATA --seeds 1 1",
     "evaluate nowhere --episodes 5",
     "evaluate RUN --episodes 0",
+    "evaluate RUN --offline --data DATA --seed 0",
+    "fit --data DATA --out new --quick --seed 0 --workers 1",
+    "fit --data nowhere --out new --budget 1 --heldout 0.3",
+    "fit --data DATA --out FILE --thorough",
+    "export RUN --out new",
+    "bench executors --runs 0",
     "data make nowhere --seed 0",
     "data make spread-random --seed -1 --out new",
     "data make spread-random --transitions 0 --out new",
@@ -237,6 +250,8 @@ def arguments(rng: np.random.Generator, folder: Path) -> None:
             words[where] = pick(rng, WORDS)
         if not words:
             return
+    if any(option in ("--out", "--results") and ESCAPE in word for option, word in pairwise(words)):
+        return  # whoever says where to write is obeyed
     if words[0] in ("demo", "bench", "theory") and "".join(words[1:]) not in QUICK:
         return  # right after all, and minutes long
     out, err = io.StringIO(), io.StringIO()
@@ -249,6 +264,7 @@ def arguments(rng: np.random.Generator, folder: Path) -> None:
             mock.patch("spacql.experiments.executors.Local.execute", side_effect=stop),
             mock.patch("spacql.data.collect.make_dataset", side_effect=stop),
             mock.patch("spacql.data.fetch.download", side_effect=stop),
+            mock.patch("spacql.experiments.store.default_results", return_value=folder / "results"),
         ):
             main(words)
     except SystemExit as end:

@@ -4,23 +4,18 @@ import subprocess
 from pathlib import Path
 
 import hostile_doors
-import hostile_runs
 import numpy as np
 import pytest
+from hostile_all import DOORS, prepare
 from hostile_harness import WATCH, canary, run_door
 from hostile_mutations import PICKLE
 
 from spacql.errors import InputError
 
-DOORS = hostile_doors.DOORS | hostile_runs.DOORS
-
 
 @pytest.fixture(scope="module", autouse=True)
 def valid_files() -> None:
-    import matplotlib.figure  # noqa: F401  (makes its own folder when it is first imported)
-
-    hostile_doors.samples()
-    hostile_runs.samples()
+    prepare()
 
 
 @pytest.mark.parametrize("name", DOORS)
@@ -89,3 +84,21 @@ def test_a_vault_with_a_lying_index_is_refused_before_it_is_read(tmp_path: Path)
     tensorstore.open(index, open=True).result()[0] = 2**31 - 1
     with pytest.raises(InputError, match=r"claims 2,147,483,647 steps"):
         import_vault(tmp_path / "toy.vlt")
+
+
+def test_the_logs_that_are_spoiled_are_read_as_they_are(tmp_path: Path, monkeypatch) -> None:
+    import hostile_logs
+    import pyarrow.parquet
+
+    from spacql.data.formats import read
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(hostile_logs.samples()))
+    assert read("minari", "toy/team-v0").spec.observation_sizes == (3, 2)
+    for wide in (True, False):
+        columns = hostile_logs.table(np.random.default_rng(0), wide)
+        pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "x.parquet")
+        lines = [list(columns), *zip(*columns.values(), strict=True)]
+        (tmp_path / "x.csv").write_text("\n".join(",".join(map(str, line)) for line in lines))
+        for kind in ("csv", "parquet"):
+            found = read(kind, tmp_path / f"x.{kind}")
+            assert (found.spec.agents, found.n_transitions) == (("a", "b"), 6)

@@ -73,3 +73,29 @@ def three_seeds(folder: Path, algorithm: str, base: float, **other) -> Path:
         noise = float(np.random.default_rng(seed).normal())
         write_run(folder, algorithm, seed=seed, score=base + 2 * noise + seed, **other)
     return folder
+
+
+def write_fit(folder: Path, labels: dict[str, float], task: str = "no-world", **change) -> Path:
+    """The folder of a fit: candidates with what the log says of them, and their runs."""
+    for label in labels:
+        run = write_run(folder / "runs" / label, "bc", "training episodes of my-log",
+                        task=f"log of {task}", score=None)  # fmt: skip
+        for path in list(run.iterdir()):
+            path.rename(folder / "runs" / label / path.name)
+        run.rmdir()
+    agents = make("spread").spec.agents
+    table = [
+        {"label": label, "mean": mean, "low": mean - 20, "high": mean + 20, "warnings": [],
+         "distance": {a: 1.5 for a in agents}, "outside": {a: 0.25 for a in agents}}
+        for label, mean in labels.items()
+    ]  # fmt: skip
+    fit = {
+        "format": 1, "task": task, "chosen": max(labels, key=labels.__getitem__),
+        "data": {"name": "my-log", "identity": "a" * 64, "episodes": 50, "transitions": 1000,
+                 "reference": None},
+        "verdict": "likely gain", "words": "A gain is likely.", "estimator": "model",
+        "log": {"mean": 100.0, "low": 90.0, "high": 110.0}, "heldout": 10, "table": table,
+        "trust": {"correlation": 0.875, "bias": -1.0, "error": 3.0, "episodes": 10}, "failed": {},
+    }  # fmt: skip
+    (folder / "fit.json").write_text(json.dumps(fit | change))
+    return folder

@@ -4,7 +4,7 @@ import shutil
 import warnings
 
 import pytest
-from report_toy import three_seeds, write_run
+from report_toy import three_seeds, write_fit, write_run
 
 from spacql.report import report
 
@@ -104,7 +104,7 @@ def test_the_episode_is_drawn_plays_pauses_and_steps(opened):
     play, said = find(opened, "[data-do=play]"), find(opened, ".said")
     play.click()
     assert play.get_attribute("aria-label") == "Pause"
-    wait(opened, lambda: "Step 3 of" in said.text or "Step 4 of" in said.text)
+    wait(opened, lambda: 2 < int(said.text.split()[1]) < 25)  # a slow machine misses some
     play.click()
     assert play.get_attribute("aria-label") == "Play"
     paused = said.text
@@ -188,3 +188,17 @@ def test_a_script_that_got_into_the_page_would_not_run_either(browser, page, tmp
     browser.get(hurt.as_uri())
     assert browser.title not in ("owned", "1")
     assert any("Content Security Policy" in e["message"] for e in browser.get_log("browser"))
+
+
+def test_the_page_of_a_fit_is_drawn_and_fits_a_phone(browser, tmp_path):
+    long_name = "aspac-with-a-label-of-some-length"
+    fit = write_fit(tmp_path / "fit", {"bc": 101.0, long_name: 150.0}, task=HOSTILE)
+    size = {"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(report([fit], tmp_path / "report.html", title="calm").as_uri())
+    wide = browser.execute_script("return document.documentElement.scrollWidth")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert wide <= 360
+    assert browser.title == "calm"
+    assert len(all_of(browser, "#scores .strip .centre")) == 2
+    assert browser.get_log("browser") == []

@@ -1,5 +1,6 @@
 """The page as text: whole, escaped, in order, small."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -41,7 +42,7 @@ def test_the_page_needs_nothing_but_itself(two):
 
 def test_a_clear_difference_is_called_one_and_the_dots_are_the_seeds(two):
     assert "spacql scores highest on spread-random" in two
-    assert "No other interval overlaps" in two
+    assert "Seed by seed it can be told from every other" in two
     assert '<td>ahead</td>' in two  # fmt: skip
     assert two.count('class="seed"') == 2 * 3 + 3 + 1  # two teams, their difference, the legend
 
@@ -51,6 +52,19 @@ def test_one_seed_has_an_interval_over_episodes(tmp_path):
     text = report([tmp_path], tmp_path / "r.html").read_text()
     assert "scores 60.0 [56.0, 64.0] (1 seed; 95 % interval over episodes)" in text
     assert "One seed says little about the next" in text
+
+
+def test_what_the_log_says_stands_beside_the_truth_where_both_exist(tmp_path):
+    folder = write_run(tmp_path / "a", score=60.0)
+    estimate = {"mean": 346.75, "low": 159.7, "high": 533.8}  # scores of 50, 0 and 100
+    offline = {"estimates": {"model": estimate}, "log": estimate, "distance": {}, "outside": {},
+               "trust": None, "heldout": 9}  # fmt: skip
+    (folder / "offline.json").write_text(json.dumps(offline))
+    text = report([tmp_path], tmp_path / "r.html").read_text()
+    assert "Without a simulator" in text
+    assert ">50.0</td>" in text
+    assert "[0.0, 100.0]" in text
+    assert text.count('class="truth"') == 1 + 1  # and in the legend
 
 
 def test_hostile_names_are_text(tmp_path):

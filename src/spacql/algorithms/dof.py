@@ -41,6 +41,7 @@ class Config(ActorCritic):
     learning_rate: float = 0.001  # Adam, critics
     target_rate: float = 0.005  # how far targets move towards their networks, per round
     eta: float = 0.5  # of -Q over its mean magnitude, beside the denoising error
+    q_every: int = 1  # Q is asked for the sample at one transition in this many
     detach_q: bool = False  # no gradient of Q, as in the published code: cloning
     diffusion_steps: int = 10  # K
     schedule: Kind = "linear"  # of the noise; or vp, at whose end little of the action is left
@@ -54,6 +55,11 @@ class Config(ActorCritic):
                 f"{self.diffusion_steps} diffusion steps, {self.candidates} candidates and a "
                 f"temperature of {self.temperature} are impossible: steps and candidates must be "
                 "at least 1, the temperature at least 0."
+            )
+        if self.q_every < 1 or self.batch_size % self.q_every:
+            raise InputError(
+                f"Q cannot be asked at one in {self.q_every} transitions of a batch of "
+                f"{self.batch_size}: choose a q_every that divides batch_size."
             )
 
 
@@ -116,18 +122,20 @@ def improve_actor(
 ) -> tuple[learner.State, Metrics]:
     """One step on the denoising error - eta Q_i(o_i, x) / mean |Q_i|, x a sample of the actor.
 
-    Q is that of the first critic; its magnitude is a constant to the gradient.
+    Q is that of the first critic; its magnitude is a constant to the gradient. It is asked at the
+    first of so many transitions, since a sample is K passes of the network.
     """
     [observation] = t.observations
     error_key, sample_key = jax.random.split(key)
-    values_of = own_values(agent, t.s, t.a)
+    some = len(t.s) // config.q_every
+    values_of = own_values(agent, t.s[:some], t.a[:some])
 
     def loss(networks: Networks) -> Any:
         [actor] = networks
         error = denoising_error(actor, observation, t.a[:, 0], error_key)
         if config.detach_q:  # a constant then, so that it need not be computed
             return error, {"denoising_error": error}
-        [q] = values_of(actor.sample(observation, sample_key)[:, None])
+        [q] = values_of(actor.sample(observation[:some], sample_key)[:, None])
         size = jax.lax.stop_gradient(jnp.mean(jnp.abs(q)))
         raw = raw_q(agent.scale, jnp.mean(q), config.discount)
         value = error - config.eta * jnp.mean(q) / size

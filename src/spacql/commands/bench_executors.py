@@ -103,7 +103,7 @@ def _measure(executor: "Executor", runs: "Sequence[PlannedRun]", workers: int) -
     def report(run: "PlannedRun", event: "Event") -> None:
         if event.kind == "done" and event.record is not None:
             trained.append(event.record["seconds"])
-        elif event.kind != "progress":
+        elif event.kind in ("failed", "diverged"):
             raise InputError(f"A run did not come to its end: {event.error or event.kind}")
 
     started, used = time.monotonic(), processor_seconds(os.getpid())

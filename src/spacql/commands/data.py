@@ -176,7 +176,7 @@ def _summary(datasets: "dict[Path, Dataset]", json: bool) -> None:
         marked = row["without_next_action"]
         print(
             f"{row['path']}: {row['transitions']:,} transitions in {row['episodes']:,} episodes of "
-            f"{row['agents']} agents, return {row['return_mean']:.1f} ± {row['return_std']:.1f}"
+            f"{row['agents']} agents, return {row['return_mean']:z.1f} ± {row['return_std']:z.1f}"
             + (
                 f"; {marked:,} transitions have no next action and serve no target"
                 if marked
@@ -201,21 +201,21 @@ def _print_inspection(inspection: "Inspection") -> None:
     returns, correlation = inspection.returns, inspection.correlation
     shortest, longest = inspection.lengths
     steps = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
-    score = "" if inspection.score is None else f" (score {inspection.score:.1f})"
+    score = "" if inspection.score is None else f" (score {inspection.score:z.1f})"
     for label, text in {
         "task": escape(inspection.task),
         "episodes": f"{inspection.episodes:,} of {steps} steps; "
         f"{inspection.terminated:,} ended by the task",
         "transitions": f"{inspection.transitions:,}; {inspection.targets:,} can serve a target",
         "global state": f"{inspection.state_size} numbers" if inspection.state_size else "none",
-        "team return": f"{returns['mean']:.1f} ± {returns['std']:.1f}{score}",
-        "return range": f"{returns['min']:.1f} to {returns['max']:.1f}, "
-        f"median {returns['median']:.1f}",
+        "team return": f"{returns['mean']:z.1f} ± {returns['std']:z.1f}{score}",
+        "return range": f"{returns['min']:z.1f} to {returns['max']:z.1f}, "
+        f"median {returns['median']:z.1f}",
         "returns": _bars(inspection.return_histogram["counts"]),
         "excess correlation": "not known"
         if correlation is None
-        else f"{correlation.kappa:.2f} ± {1.96 * correlation.standard_error:.2f} "
-        f"(mean over states; at least {correlation.largest:.2f} in some group of states)",
+        else f"{correlation.kappa:z.2f} ± {1.96 * correlation.standard_error:z.2f} "
+        f"(mean over states; at least {correlation.largest:z.2f} in some group of states)",
     }.items():
         facts.add_row(label, text)
     console.print(facts)
@@ -225,9 +225,9 @@ def _print_inspection(inspection: "Inspection") -> None:
             escape(use.agent),
             str(use.observation_size),
             str(use.action_size),
-            f"{100 * use.used:.0f} %",
-            f"{100 * use.at_bounds:.0f} %",
-            "" if use.explained is None else f"{100 * use.explained:.0f} %",
+            f"{100 * use.used:z.0f} %",
+            f"{100 * use.at_bounds:z.0f} %",
+            "" if use.explained is None else f"{100 * use.explained:z.0f} %",
         )
     console.print(agents)
     console.print(inspection.meaning, highlight=False)

@@ -16,6 +16,7 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
     import shutil
 
     from spacql import arguments
+    from spacql.commands.train import ONE_SEED
     from spacql.data import cache
     from spacql.errors import InputError
     from spacql.progress import progress
@@ -33,14 +34,14 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
     print("1. Data: 1,000,000 transitions of three agents that act at random.")
     dataset = cache.resolve("spread-random", seed)
     returns = dataset.team_returns
-    print(f"   {cache.place('spread-random', seed)}: return {returns.mean():.1f} (score 0)")
+    print(f"   {cache.place('spread-random', seed)}: return {returns.mean():z.1f} (score 0)")
     print(f"2. SPaCQL, {rounds} rounds on this log alone.")
     with progress("training", rounds) as advance:
         done = 0
 
         def report(now: Progress) -> None:
             nonlocal done
-            score = "" if now.score is None else f"score {now.score:.1f}"
+            score = "" if now.score is None else f"score {now.score:z.1f}"
             advance(now.round - done, score)
             done = now.round
 
@@ -48,9 +49,10 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
     scored = run.result["evaluation"]
     low, high = scored["score_interval"]
     print(
-        f"3. Score {scored['score']:.1f} (95 % interval over {scored['episodes']} episodes "
-        f"{low:.1f} to {high:.1f}): 0 is random, 100 the expert."
+        f"3. Score {scored['score']:z.1f} (95 % interval over {scored['episodes']} episodes "
+        f"{low:z.1f} to {high:z.1f}): 0 is random, 100 the expert."
     )
+    print(f"   {ONE_SEED}")
     page = write_report([out], out / "report.html")
     print(f"   policy   {out / 'policy.safetensors'}\n   metrics  {out / 'metrics.jsonl'}")
     print(f"   report   {page}: open it in a browser; it has an episode that plays.")

@@ -20,7 +20,8 @@ def evaluate(
     """Score the policies of a run, one line per seed; with --offline, without a simulator.
 
     RUN is the folder of a run, or of one seed in it, or what `spacql fit` made. Offline, a log says
-    what a policy would return, with a 90 % interval, and how far each agent leaves the log.
+    what a policy would return, with a 90 % interval, and how far each agent leaves the log; that is
+    kept in the run's folder, where the report finds it.
 
     Example: spacql evaluate runs/spacql-spread-random --gif spread.gif
 
@@ -75,9 +76,9 @@ def evaluate(
         results.append({"folder": str(folder), **found.to_json()})
         if not json:
             interval = found.score_interval
-            span = f" (95 %: {interval[0]:.1f} to {interval[1]:.1f})" if interval else ""
-            score = f"score {found.score:.1f}{span}, " if found.score is not None else ""
-            print(f"{folder}: {score}return {found.summary.mean:.1f}. {found.note}".rstrip())
+            span = f" (95 %: {interval[0]:z.1f} to {interval[1]:z.1f})" if interval else ""
+            score = f"score {found.score:z.1f}{span}, " if found.score is not None else ""
+            print(f"{folder}: {score}return {found.summary.mean:z.1f}. {found.note}".rstrip())
     if json:
         print(dumps(results, indent=1))
     if gif is not None:
@@ -98,6 +99,7 @@ def evaluate_offline(
     from spacql.data.cache import resolve
     from spacql.errors import InputError
     from spacql.evaluation.offline import Evaluator
+    from spacql.files import write_json
     from spacql.policies import Policy
 
     results: list[dict[str, Any]] = []
@@ -113,6 +115,8 @@ def evaluate_offline(
         if dataset.identity not in evaluators:
             evaluators[dataset.identity] = Evaluator(dataset, seed=seed)
         found = evaluators[dataset.identity].evaluate(Policy.load(folder), estimators)
+        if not data:
+            write_json(folder / "offline.json", found.to_json())
         results.append({"folder": str(folder), **found.to_json()})
         if json:
             continue
@@ -123,10 +127,10 @@ def evaluate_offline(
         if found.trust:
             trust = found.trust
             print(f"  The model foretells held-out returns with a correlation of "
-                  f"{trust.correlation:.2f} and a bias of {trust.bias:.4g}.")  # fmt: skip
+                  f"{trust.correlation:z.2f} and a bias of {trust.bias:.4g}.")  # fmt: skip
         for agent, far in found.distance.items():
-            print(f"  {agent}: {far:.1f} deviations from the log, beyond 3 in "
-                  f"{100 * found.outside[agent]:.0f} % of the states")  # fmt: skip
+            print(f"  {agent}: {far:z.1f} deviations from the log, beyond 3 in "
+                  f"{100 * found.outside[agent]:z.0f} % of the states")  # fmt: skip
     if json:
         print(dumps(results, indent=1))
     return 0

@@ -26,13 +26,14 @@ def fit(
 
     Trains a small portfolio on most of the episodes, evaluates every policy with those that were
     held out, chooses by the lower bound of the expected return, and says in words whether the gain
-    is real. An interrupted fit goes on when the same command is given again.
+    is real. An interrupted fit goes on when the same command is given again. The folder holds the
+    policy and a page about it, report.html.
 
     Example: spacql fit --data my-robots --out my-robots-fit --quick
 
     Args:
         data: A dataset folder, or a name such as spread-random.
-        out: New folder for the policy, fit.json and all runs; or that of the fit to go on with.
+        out: New folder for the policy, its report and all runs; or that of the fit to go on with.
         quick: A few short trainings: minutes.
         thorough: More and longer trainings.
         budget: Minutes that it may take; trainings are shortened or lengthened to fit.
@@ -49,6 +50,7 @@ def fit(
 
     from spacql.errors import InputError, Interrupted
     from spacql.fitting.pipeline import fit as run
+    from spacql.report import report
 
     if quick and thorough:
         raise InputError("Choose one of --quick and --thorough.")
@@ -60,11 +62,13 @@ def fit(
                     tell=tell)  # fmt: skip
     except KeyboardInterrupt as stop:
         raise Interrupted("What is finished is kept.") from stop
+    page = report([out], out / "report.html")
     if json:
         print(dumps(found.result, indent=1))
         return 0
     show(found.result)
     print(f"Policy: {out}  (spacql export {out} --out team.onnx)")
+    print(f"Report: {page}")
     return 0
 
 

@@ -70,7 +70,7 @@ def data_make(
     returns = dataset.returns.mean(axis=1)
     print(
         f"{path}: {dataset.n_transitions:,} transitions in {dataset.n_episodes:,} episodes, "
-        f"return {returns.mean():.1f} ± {returns.std():.1f}"
+        f"return {returns.mean():z.1f} ± {returns.std():z.1f}"
     )
 
 
@@ -105,12 +105,12 @@ def data_behaviours(
         with progress(f"{task}-{seed}", 1.0) as advance:
             behaviours.train(task, seed, out / f"{task}-{seed}", advance, opponent)
     summary = behaviours.choose(task, out, opponent)
-    print(f"random {summary['random']['return']:.1f}, expert {summary['expert']:.1f}")
+    print(f"random {summary['random']['return']:z.1f}, expert {summary['expert']:z.1f}")
     for seed, entry in enumerate(summary["seeds"]):
         print(
             f"seed {seed}: medium at {entry['medium']['steps']:,} steps, "
-            f"score {entry['medium']['score']:.1f}; expert at {entry['expert']['steps']:,} steps, "
-            f"return {entry['expert']['return']:.1f}"
+            f"score {entry['medium']['score']:z.1f}; expert at {entry['expert']['steps']:,} steps, "
+            f"return {entry['expert']['return']:z.1f}"
         )
 
 
@@ -132,7 +132,7 @@ def data_train_prey(
 
     with progress(f"{task}-prey", 1.0) as advance:
         for seed, iteration, found in prey.train(task, out, advance):
-            print(f"seed {seed}, {iteration} iterations: {prey.unlikeness(task, found):.2f}")
+            print(f"seed {seed}, {iteration} iterations: {prey.unlikeness(task, found):z.2f}")
     print(f"Wrote {out / f'{task}-prey.json'}")
 
 
@@ -168,7 +168,7 @@ def data_prey_report(
     else:
         print(_report(task, policy.name, found, published))
         within = "within" if off <= 1 else "outside"
-        print(f"\nThe furthest is {off:.2f} times what is tolerated: {within} the tolerance.")
+        print(f"\nThe furthest is {off:z.2f} times what is tolerated: {within} the tolerance.")
 
 
 def _report(task: str, name: str, found: Any, published: Any) -> str:
@@ -184,7 +184,7 @@ def _report(task: str, name: str, found: Any, published: Any) -> str:
 
     def show(value: Any, digits: int) -> str:
         if isinstance(value, dict):
-            return f"{value['return']:.1f} ± {value['std']:.1f}"
+            return f"{value['return']:z.1f} ± {value['std']:z.1f}"
         return f"{value:.{digits}f}"
 
     lines = [f"| {task} | {name} | published |", "| --- | ---: | ---: |"]

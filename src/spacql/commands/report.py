@@ -13,8 +13,8 @@ def report(
 ) -> None:
     """Write a page about runs: scores, differences, curves, an episode that plays, commands.
 
-    RUNS are folders of runs, of single seeds, or a folder of results. Several algorithms stand
-    side by side. The page is one HTML file that needs no network.
+    RUNS are folders of runs, of single seeds, of a fit, or a folder of results. Several algorithms
+    stand side by side. The page is one HTML file that needs no network.
 
     Example: spacql report runs/spacql-spread-random runs/cfcql-spread-random --out report.html
 

@@ -116,8 +116,8 @@ def results_list(
     table = Table("dataset", "algorithm", "seeds", "score", "unlike the settings", box=None)
     for row in rows:
         scores = np.array([score for score in row["scores"] if score is not None])
-        text = f"{scores.mean():.1f}" if len(scores) else ""
-        text += f" ± {scores.std():.1f}" if len(scores) > 1 else ""
+        text = f"{scores.mean():z.1f}" if len(scores) else ""
+        text += f" ± {scores.std():z.1f}" if len(scores) > 1 else ""
         if row["diverged"]:
             text += f" diverged: {' '.join(map(str, row['diverged']))}"
         unlike = ", ".join(f"{n}={v}" for n, v in row["unlike_settings"].items())

@@ -97,16 +97,16 @@ def show(task: str, rows: "dict[str, Roles]") -> None:
         if spread:
             cells = [_percent(*found.landmarks), _percent(*found.favourites)]
         else:
-            cells = [" ".join(f"{d:.2f}" for d in found.distances), f"{found.touches:.3f}"]
-        score = "" if found.score is None else f"{found.score:.1f}"
+            cells = [" ".join(f"{d:z.2f}" for d in found.distances), f"{found.touches:.3f}"]
+        score = "" if found.score is None else f"{found.score:z.1f}"
         same = f"{found.same} of {found.coordinates}"
         table.add_row(escape(name), score, _percent(found.at_bound), same, *cells)
     Console().print(table)
     scored = [r for r in rows.values() if r.score is not None]
     if spread and len(scored) > 2 and len({r.landmarks[2] for r in scored}) > 1:
         three = np.corrcoef([r.score for r in scored], [r.landmarks[2] for r in scored])[0, 1]
-        print(f"correlation of score and three landmarks: {three:.2f}")
+        print(f"correlation of score and three landmarks: {three:z.2f}")
 
 
 def _percent(*shares: float) -> str:
-    return " ".join(f"{100 * share:.0f} %" for share in shares)
+    return " ".join(f"{100 * share:z.0f} %" for share in shares)

@@ -38,14 +38,15 @@ def runs(folder: tyro.conf.Positional[Path] = Path("runs"), /, json: bool = Fals
     table = Table("run", "state", "rounds", "score", "when", box=None, padding=(0, 1, 0, 0))
     for run in found:
         when = datetime.fromisoformat(run["when"]).strftime("%Y-%m-%d %H:%M")
-        score = "" if run["score"] is None else f"{run['score']:.1f}"
+        score = "" if run["score"] is None else f"{run['score']:z.1f}"
         name = str(Path(run["folder"]).relative_to(folder))
         table.add_row(escape(name), run["state"], f"{run['round']}/{run['rounds']}", score, when)
     if found:
         Console().print(table)
     counts = {state: sum(run["state"] == state for run in found) for state in STATES}
     text = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    print(f"{len(found)} runs in {folder}{': ' + text if text else ''}")
+    many = "1 run" if len(found) == 1 else f"{len(found)} runs"
+    print(f"{many} in {folder}{': ' + text if text else ''}")
 
 
 def entry(folder: Path) -> dict[str, Any]:

@@ -22,6 +22,11 @@ values that they would have on that dataset.
 Example: spacql train spacql --data spread-random --seeds 0 1 2 3 4
 """
 
+ONE_SEED = (
+    "One seed: its score moves by many points with the seed, and with the version of JAX. "
+    "Compare over several."
+)
+
 
 @dataclass(frozen=True)
 class Options:
@@ -193,17 +198,19 @@ def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
         if entry["error"]:
             print(f"seed {entry['seed']}: failed. {entry['error']}")
         elif entry["score"] is None:
-            gained = "" if entry["return"] is None else f"return {entry['return']:.1f}. "
+            gained = "" if entry["return"] is None else f"return {entry['return']:z.1f}. "
             print(f"seed {entry['seed']}: {gained}{entry['note']}  ({entry['folder']})")
         else:
             print(
-                f"seed {entry['seed']}: score {entry['score']:.1f}, "
-                f"return {entry['return']:.1f}, {entry['seconds']:.0f} s  ({entry['folder']})"
+                f"seed {entry['seed']}: score {entry['score']:z.1f}, "
+                f"return {entry['return']:z.1f}, {entry['seconds']:z.0f} s  ({entry['folder']})"
             )
         for warning in entry["warnings"]:
             print(f"  {warning}")
     scores = [entry["score"] for entry in results if entry["score"] is not None]
+    if len(scores) == 1:
+        print(ONE_SEED)
     if len(scores) > 1:
         print(
-            f"score {np.mean(scores):.1f} ± {np.std(scores, ddof=1):.1f} over {len(scores)} seeds"
+            f"score {np.mean(scores):z.1f} ± {np.std(scores, ddof=1):z.1f} over {len(scores)} seeds"
         )

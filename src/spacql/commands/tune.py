@@ -214,8 +214,8 @@ def show(result: dict[str, Any], options: Any) -> None:
     width = max(len(vary) + 1, 8)
     print(f"{vary:<{width}}{by:<8}seeds")
     for entry in entries_of(result):
-        mean = "failed" if entry["mean"] is None else f"{entry['mean']:.1f}"
-        scores = " ".join(f"{score:.1f}" for score in entry["scores"])
+        mean = "failed" if entry["mean"] is None else f"{entry['mean']:z.1f}"
+        scores = " ".join(f"{score:z.1f}" for score in entry["scores"])
         best = "  best" if value_of(entry) == result["best"] else ""
         print(f"{text_of(value_of(entry)):<{width}}{mean:<8}{scores}{best}")
 

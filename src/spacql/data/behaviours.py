@@ -125,7 +125,7 @@ def train(task: str, seed: int, folder: Path, advance: Advance, prey: Policy | N
         returns = rollout(world, behaviour, key, recipe.episodes).mean(axis=1)
         mean = float(returns.mean())
         curve.append({"snapshot": snapshot, "steps": snapshot * steps, "return": mean})
-        advance(1 / total, f"return {mean:.1f}")
+        advance(1 / total, f"return {mean:z.1f}")
         latest = [row["return"] for row in curve[-recipe.settled :]]
         if snapshot >= recipe.settled and np.mean(latest) > 1.05 * recipe.expert:
             break  # certainly expert: no need to go on

@@ -103,19 +103,19 @@ def meaning(kappa: float | None) -> str:
         )
     if kappa < INDEPENDENT:
         return (
-            f"Given the state, the agents act independently (excess correlation {kappa:.2f}): a "
+            f"Given the state, the agents act independently (excess correlation {kappa:z.2f}): a "
             "joint action of which some parts are replaced is one the data could have held, and "
             "partial replacement loses nothing to broken coordination."
         )
     if kappa < CORRELATED:
         return (
-            f"Given the state, the agents are somewhat correlated (excess correlation {kappa:.2f}"
+            f"Given the state, the agents are somewhat correlated (excess correlation {kappa:z.2f}"
             "): replacing some of them breaks part of their coordination. In the bound of "
-            f"Lemma 2 that adds about {kappa:.2f} or more to the shift, whatever the number of "
+            f"Lemma 2 that adds about {kappa:z.2f} or more to the shift, whatever the number of "
             "agents."
         )
     return (
-        f"Given the state, the agents are strongly correlated (excess correlation {kappa:.2f}): "
+        f"Given the state, the agents are strongly correlated (excess correlation {kappa:z.2f}): "
         "a replaced action often meets partners that were answering another one, so the logged "
         "parts say less about the value. Compare with full replacement before trusting a mixture."
     )
@@ -173,7 +173,9 @@ def figure(inspection: Inspection, file: Path | str) -> None:
     returns.stairs(counts, edges, fill=True, color="#4c78a8")
     mean = inspection.returns["mean"]
     returns.axvline(mean, color="black", linewidth=1)
-    returns.set_title(f"Returns: mean {mean:.1f}, std {inspection.returns['std']:.1f}", fontsize=10)
+    returns.set_title(
+        f"Returns: mean {mean:z.1f}, std {inspection.returns['std']:z.1f}", fontsize=10
+    )
     returns.set_xlabel("team return")
     returns.set_ylabel("episodes")
 
@@ -216,10 +218,10 @@ def _draw_pairs(plot: Any, pairs: Any, correlation: ExcessCorrelation, names: li
         for (i, j), value in np.ndenumerate(pairwise):
             if i != j:
                 color = "white" if value > 0.6 else "black"
-                pairs.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color=color)
+                pairs.text(j, i, f"{value:z.2f}", ha="center", va="center", fontsize=8, color=color)
     pairs.set_title(
-        f"Correlation given the state\nexcess {correlation.kappa:.2f} "
-        f"± {1.96 * correlation.standard_error:.2f}",
+        f"Correlation given the state\nexcess {correlation.kappa:z.2f} "
+        f"± {1.96 * correlation.standard_error:z.2f}",
         fontsize=10,
     )
     plot.colorbar(shown, ax=pairs, label="largest |correlation|", shrink=0.8)

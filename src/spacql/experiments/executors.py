@@ -1,11 +1,11 @@
 """Where planned runs are executed. One interface; processes on this machine behind it.
 
-An executor is given runs and reports events, in any order. Every run ends with one event that is
-not "progress". "done" and "diverged" carry the record that the store keeps, which is plain JSON and
-names no place of one machine. A diverged training has no score and would diverge again: it is a
-result. A failed run does not stop the others, and an interrupted one goes on from its newest
-checkpoint when it is executed again. A run's files land in the folder `place`, below the
-executor's own.
+An executor is given runs and reports events, in any order. A "note" is a sentence for the user
+about a run that goes on. Every run ends with one event that is neither that nor "progress". "done"
+and "diverged" carry the record that the store keeps, which is plain JSON and names no place of one
+machine. A diverged training has no score and would diverge again: it is a result. A failed run does
+not stop the others, and an interrupted one goes on from its newest checkpoint when it is executed
+again. A run's files land in the folder `place`, below the executor's own.
 """
 
 import json
@@ -63,7 +63,7 @@ class PlannedRun:
 class Event:
     """What happened to a run."""
 
-    kind: Literal["progress", "done", "diverged", "failed"]
+    kind: Literal["progress", "note", "done", "diverged", "failed"]
     # Of progress:
     round: int = 0
     rounds: int = 0
@@ -73,6 +73,8 @@ class Event:
     record: Mapping[str, Any] | None = None
     # Of failed: why
     error: str = ""
+    # Of note: the sentence
+    note: str = ""
 
 
 Report = Callable[[PlannedRun, Event], None]
@@ -168,7 +170,7 @@ def _follow(process: "subprocess.Popen[str]", tell: Callable[[Event], None]) -> 
             event = Event(**json.loads(line))
         except (json.JSONDecodeError, TypeError):
             continue  # something else that a library printed
-        ended = ended or event.kind != "progress"
+        ended = ended or event.kind not in ("progress", "note")
         tell(event)
     code = process.wait()
     reader.join(timeout=5)

@@ -117,7 +117,9 @@ class Storage:
                 content = self._files.cat_file(name)
             digest, body = content[len(MAGIC) :][:DIGEST], content[len(MAGIC) + DIGEST :]
             if content.startswith(MAGIC) and hashlib.sha256(body).digest() == digest:
-                unpack(msgspec.msgpack.decode(body, type=dict[str, bytes]), folder)
+                with decoding(name):
+                    files = msgspec.msgpack.decode(body, type=dict[str, bytes])
+                unpack(files, folder)
                 return
 
     def clear(self) -> None:

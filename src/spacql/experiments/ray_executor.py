@@ -11,7 +11,7 @@ import socket
 import sys
 import warnings
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -90,7 +90,7 @@ class Ray:
                     while left and len(jobs.pending) < (self._limit or len(runs)):
                         run = left.popleft()
                         try:
-                            jobs.submit(run)
+                            jobs.submit(run, report)
                         except SpacqlError as error:
                             report(run, Event("failed", error=str(error)))
                     for run, event in jobs.news():
@@ -148,9 +148,10 @@ class _Jobs:
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         self._mailbox = ray.remote(num_cpus=0, scheduling_strategy=here)(Mailbox).remote()
 
-    def submit(self, run: PlannedRun) -> None:
+    def submit(self, run: PlannedRun, report: Report) -> None:
         folder = self._folder / run.place
         with locked(folder):
+            set_damaged_aside(folder, lambda text: report(run, Event("note", note=text)))
             begun = pack(folder)
         data, sent = self._data(run.dataset)
         kept = _kept(run, data)
@@ -169,7 +170,9 @@ class _Jobs:
                     yield places[place], Event(**event)
         for reference in ready:
             run, kept = self.pending.pop(reference)
-            event = self._landed(run, reference)
+            event, note = self._landed(run, reference)
+            if note:
+                yield run, Event("note", note=note)
             if self._storage and event.kind != "failed":
                 Storage(self._storage, kept).clear()
             yield run, event
@@ -180,24 +183,22 @@ class _Jobs:
                 self._ray.cancel(reference, force=True)
         self._ray.kill(self._mailbox)
 
-    def _landed(self, run: PlannedRun, reference: Any) -> Event:
-        """How a task ended, its files in their place."""
+    def _landed(self, run: PlannedRun, reference: Any) -> tuple[Event, str]:
+        """How a task ended, its files in their place; and what there is to say besides."""
         try:
             answer = Answer(*self._ray.get(reference))
         except self._ray.exceptions.RayTaskError as error:  # a fault of ours
             last = str(error).strip().splitlines()[-1]
-            return Event("failed", error=f"The task ended with an error. {last}")
+            return Event("failed", error=f"The task ended with an error. {last}"), ""
         except self._ray.exceptions.RayError as error:
             first = (str(error).strip() or type(error).__name__).splitlines()[0]
-            return Event("failed", error=f"The task was lost {RETRIES + 1} times. {first}")
+            return Event("failed", error=f"The task was lost {RETRIES + 1} times. {first}"), ""
         try:
             with locked(self._folder / run.place):
                 unpack(answer.files, self._folder / run.place)
         except SpacqlError as error:
-            return Event("failed", error=str(error))
-        if answer.note:
-            print(f"spacql: {run.place}: {answer.note}", file=sys.stderr)
-        return Event(**answer.event)
+            return Event("failed", error=str(error)), answer.note
+        return Event(**answer.event), answer.note
 
     def _data(self, dataset: str) -> tuple[str, list[Any]]:
         """Digest and object of a dataset folder here; nothing for a name, which nodes make."""
@@ -211,6 +212,16 @@ class _Jobs:
                 name = sha256(files["dataset.json"]).hexdigest()[:32]
                 self._sent[dataset] = name, [self._ray.put(files)]
         return self._sent[dataset]
+
+
+def set_damaged_aside(folder: Path, say: Callable[[str], None]) -> None:
+    """Of a run that was begun here: what is sent is its newest whole checkpoint."""
+    if (folder / "checkpoints").is_dir():
+        from spacql.training.checkpoints import Checkpoints
+
+        checkpoints = Checkpoints(folder / "checkpoints", say)
+        checkpoints.latest()
+        checkpoints.close()
 
 
 def _knock(address: str) -> None:

@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
     event: dict[str, Any]  # the last one, as JSON
     files: Files
-    note: str  # what went wrong without harming the run
+    note: str  # what the user should know although the run went on
 
 
 class Mailbox:
@@ -69,6 +69,7 @@ def run_task(task: Task, mailbox: Any) -> Answer:
 
     run = PlannedRun.from_json(task.run)
     ended: list[Event] = []
+    notes: list[str] = []
     storage = Storage(task.storage, task.kept) if task.storage else None
     with tempfile.TemporaryDirectory(prefix="spacql-") as temporary:
         folder = Path(temporary) / "run"
@@ -78,6 +79,8 @@ def run_task(task: Task, mailbox: Any) -> Answer:
             if event.kind == "progress":
                 keeper.look()
                 tell(event)
+            elif event.kind == "note":
+                notes.append(event.note)
             else:
                 ended.append(event)
 
@@ -95,7 +98,8 @@ def run_task(task: Task, mailbox: Any) -> Answer:
         [event] = ended
         if event.kind == "failed":
             event = Event("failed", error=f"{event.error} (On the node {platform.node()}.)")
-        return Answer(asdict(event), pack(folder), keeper.problem)
+        notes += [keeper.problem] if keeper.problem else []
+        return Answer(asdict(event), pack(folder), " ".join(notes))
 
 
 class _Keeper:

@@ -1,7 +1,6 @@
 """Executing planned runs before a user's eyes: a line for each that is under way, what came of
 those that ended, and what is kept when the user stops it."""
 
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ class Outcome:
             return f"failed: {self.error}"
         if self.error:
             return f"diverged: {self.error}"
-        score = "no score" if self.score is None else f"score {self.score:.1f}"
+        score = "no score" if self.score is None else f"score {self.score:z.1f}"
         return f"{score} ({duration(self.record['seconds'])})"
 
 
@@ -69,6 +68,9 @@ def execute(
                 if event.round:
                     total.show(lines, run.place, event.round / max(1, event.rounds), len(outcomes))
                 return
+            if event.kind == "note":
+                lines.say(label(run), event.note)
+                return
             record = event.record
             error = event.error if record is None else str(record.get("diverged", ""))
             if record is not None and (problem := keep(record)):
@@ -76,7 +78,7 @@ def execute(
             outcomes[run.place] = ended = Outcome(run, record, error)
             lines.end(label(run), ended.text)
             if quiet and record is None:
-                print(f"{label(run)}: {ended.text}", file=sys.stderr)
+                lines.say(label(run), ended.text)
             total.show(lines, run.place, 1.0, len(outcomes))
 
         try:
@@ -89,10 +91,10 @@ def execute(
 
 def _text(event: Event) -> str:
     """Score, rate and time left."""
-    parts = [] if event.score is None else [f"score {event.score:.1f}"]
+    parts = [] if event.score is None else [f"score {event.score:z.1f}"]
     if event.rounds_per_second > 0:
         left = (event.rounds - event.round) / event.rounds_per_second
-        parts += [f"{event.rounds_per_second:.2f} rounds/s", f"{duration(left)} left"]
+        parts += [f"{event.rounds_per_second:z.2f} rounds/s", f"{duration(left)} left"]
     return "  ".join(parts)
 
 

@@ -126,7 +126,7 @@ def lines(sweep: Sweep | None) -> list[tuple[str, bool]]:
         return [("–", False)]
     mark = "°" if sweep.unlike_today else ""
     return [
-        *((f"{a:g}: {score:.1f}{mark}", a == sweep.used) for a, score in sweep.scores.items()),
+        *((f"{a:g}: {score:z.1f}{mark}", a == sweep.used) for a, score in sweep.scores.items()),
         (f"({len(sweep.seeds)})", False),
     ]
 

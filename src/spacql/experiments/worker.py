@@ -45,7 +45,12 @@ def work(
             )
             open_folder(folder, described, resume=True)
             report(Event("progress", rounds=run.config.rounds))  # begun
-            run_folder(folder, dataset, lambda now: report(Event("progress", **now._asdict())))
+            run_folder(
+                folder,
+                dataset,
+                lambda now: report(Event("progress", **now._asdict())),
+                say=lambda sentence: report(Event("note", note=sentence)),
+            )
             event = Event("done", record=summary(folder))
     except Diverged:
         event = Event("diverged", record=summary(folder))

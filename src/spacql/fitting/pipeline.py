@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from spacql import arguments, records
 from spacql.data import Dataset, load_dataset, save_dataset
 from spacql.errors import InputError, TrainingError
 from spacql.evaluation import heldout
@@ -21,11 +22,12 @@ from spacql.evaluation.model import Config as ModelConfig
 from spacql.evaluation.offline import DEFAULT, ESTIMATORS, Evaluator
 from spacql.experiments.executors import Local, PlannedRun
 from spacql.experiments.running import execute
-from spacql.files import read_json, write_json
+from spacql.files import read_record, write_json
 from spacql.fitting import words
 from spacql.fitting.portfolio import Level, configuration, members, model_steps, seconds
 from spacql.policies import Policy
 from spacql.progress import duration
+from spacql.runs import dataset_name, locked
 
 MODEL_SECONDS = 0.025  # of one core, per step of the model's ensemble
 MEMBER_SECONDS = 5.0  # of one core, to evaluate a policy
@@ -85,15 +87,30 @@ def fit(
     """
     from spacql.data.cache import resolve
 
-    dataset = data if isinstance(data, Dataset) else resolve(data, seed)
+    arguments.whole("seed", seed, 0)
+    arguments.whole("workers", workers, 0)
     folder = Path(out)
+    arguments.place(folder)
+    dataset = data if isinstance(data, Dataset) else resolve(data, seed)
     trainer = executor(folder / "runs", workers)
-    workers = trainer.workers
-    plan = make_plan(dataset, level, budget, share, seed, estimator, workers)
+    plan = make_plan(dataset, level, budget, share, seed, estimator, trainer.workers)
+    with locked(folder):
+        return carry_out(plan, dataset, folder, trainer, quiet, tell)
+
+
+def carry_out(
+    plan: Plan,
+    dataset: Dataset,
+    folder: Path,
+    trainer: Any,
+    quiet: bool,
+    tell: Callable[[str], None],
+) -> Fit:
+    """All that a plan asks for and that is not there yet."""
     open_folder(folder, plan)
     runs = [PlannedRun.from_json(run) for run in plan.runs]
-    tell(expectation(plan, runs, dataset, workers))
-    division = heldout.split(dataset, share, seed)
+    tell(expectation(plan, runs, dataset, trainer.workers))
+    division = heldout.split(dataset, plan.share, plan.seed)
     if not (folder / "data" / "dataset.json").is_file():
         save_dataset(training_data(dataset, division), folder / "data")
     placed = [replace(run, dataset=str((folder / "data").resolve())) for run in runs]
@@ -146,7 +163,7 @@ def open_folder(folder: Path, plan: Plan) -> None:
             raise InputError(f"{folder} exists and holds no fit. Choose another place with --out.")
         write_json(path, asdict(plan))
         return
-    there = read_json(path)
+    there = read_record(path, dict[str, Any])
     for name, value in asdict(plan).items():
         if there.get(name) != value:
             what = "another log" if name == "source" else f"another {name}"
@@ -207,7 +224,7 @@ def evaluate_all(
                 found = evaluator.evaluate(policy, (plan.estimator,)).to_json()
                 warnings = of_run(folder / "runs" / label, load_dataset(folder / "data"))
                 write_json(places[label], found | {"label": label, "warnings": warnings})
-    return {label: read_json(places[label]) for label in labels}
+    return {label: records.offline(places[label], plan.estimator) for label in labels}
 
 
 def conclude(
@@ -220,7 +237,7 @@ def conclude(
     """The policy with the highest lower bound, the folder's own files, and the words."""
     table = sorted(
         ({"label": label, **found["estimates"][plan.estimator], "distance": found["distance"],
-          "outside": found["outside"], "warnings": found["warnings"]}
+          "outside": found["outside"], "warnings": found.get("warnings", [])}
          for label, found in evaluations.items()),
         key=lambda row: -row["low"],
     )  # fmt: skip
@@ -233,8 +250,9 @@ def conclude(
     result = {
         "format": 1,
         "task": plan.task,
-        "data": {"identity": plan.source, "episodes": dataset.n_episodes,
-                 "transitions": dataset.n_transitions, "reference": dataset.info.get("reference")},
+        "data": {"name": dataset_name(dataset), "identity": plan.source,
+                 "episodes": dataset.n_episodes, "transitions": dataset.n_transitions,
+                 "reference": dataset.info.get("reference")},
         "chosen": chosen["label"],
         "verdict": verdict,
         "words": words.summary(verdict, chosen, any_one["log"], clone, any_one["trust"]),

@@ -105,10 +105,24 @@ class Diffusion(eqx.Module):
         return from_unit(action, self.low, self.high)
 
 
+@jax.custom_jvp
 def mish(x: Array) -> Array:
     """x tanh(log(1 + e^x)), with one exponential instead of three."""
+    return x * _tanh_softplus(jnp.exp(jnp.minimum(x, 20)))
+
+
+def _tanh_softplus(e: Array) -> Array:
+    """tanh(log(1 + e^x)), of e = e^x."""
+    return e * (e + 2) / (e * (e + 2) + 2)
+
+
+@mish.defjvp
+def _mish_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """By hand: what JAX derives from the above takes twice as long."""
+    [x], [dx] = primals, tangents
     e = jnp.exp(jnp.minimum(x, 20))
-    return x * (e * (e + 2) / (e * (e + 2) + 2))
+    t = _tanh_softplus(e)
+    return x * t, (t + x * (1 - t * t) * (e / (1 + e))) * dx
 
 
 def denoise(x: Array, eps: Array, z: Array, beta: Array, kept: Array, before: Array) -> Array:

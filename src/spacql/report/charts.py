@@ -5,7 +5,7 @@ size. A dot plot is a table whose rows hold the plot, so that readers who do not
 numbers. Colours are classes; the style sheet has them for light and for dark.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from spacql.report.markup import data, number, short, table, tag
 
 COLOURS = 10
+SHAPES = {"paper": "M0-6 5 0 0 6-5 0Z", "truth": "M-4.5-4.5H4.5V4.5H-4.5Z"}  # of marks
 APART = 10  # percent of a chart's height that a label takes
 
 
@@ -42,9 +43,9 @@ def scale_of(values: Sequence[float | None], ticks: int = 5) -> Scale:
 
 @dataclass(frozen=True)
 class Mark:
-    """A number beside the seeds: the paper's, or the log's own."""
+    """A number beside the seeds: the paper's, the log's own, or what a simulator says."""
 
-    kind: str  # paper, log
+    kind: str  # paper, log, truth
     value: float
     text: str
 
@@ -58,6 +59,8 @@ class Row:
     interval: tuple[float, float] | None
     marks: Sequence[Mark] = ()
     cells: Sequence[object] = ()  # further columns, as `table` takes them
+    confidence: int = 95  # of the interval, percent
+    text: Callable[[float], str] = number
 
 
 def dot_plot(head: Sequence[str], rows: Sequence[Row], *, caption: str, axis: str,
@@ -93,22 +96,22 @@ def _dots(row: Row, scale: Scale, zero: bool) -> Markup:
     if row.interval is not None:
         low, high = row.interval
         ends = {"x1": f"{scale.at(low)}%", "x2": f"{scale.at(high)}%", "y1": "50%", "y2": "50%"}
-        tip = f"{row.name}: 95 % interval {number(low)} to {number(high)}"
+        tip = f"{row.name}: {row.confidence} % interval {row.text(low)} to {row.text(high)}"
         parts.append(tag("line", **ends, class_="interval", data_tip=tip))
     if len(row.seeds) > 1 or row.centre is None:
         parts += [
             tag("circle", cx=f"{scale.at(value)}%", cy="50%", r="3.5", class_="seed",
-                data_tip=f"{row.name}, seed {seed}: {number(value)}")
+                data_tip=f"{row.name}, seed {seed}: {row.text(value)}")
             for seed, value in row.seeds
         ]  # fmt: skip
     if row.centre is not None:
-        tip = f"{row.name}: {number(row.centre)}"
+        tip = f"{row.name}: {row.text(row.centre)}"
         parts.append(tag("circle", cx=f"{scale.at(row.centre)}%", cy="50%", r="5.5",
                          class_="centre", data_tip=tip))  # fmt: skip
     for mark in row.marks:
-        if mark.kind == "paper":
-            diamond = tag("path", d="M0-6 5 0 0 6-5 0Z", class_="paper", data_tip=mark.text)
-            parts.append(tag("svg", diamond, x=f"{scale.at(mark.value)}%", y="50%",
+        if mark.kind in SHAPES:
+            shape = tag("path", d=SHAPES[mark.kind], class_=mark.kind, data_tip=mark.text)
+            parts.append(tag("svg", shape, x=f"{scale.at(mark.value)}%", y="50%",
                              overflow="visible"))  # fmt: skip
     return tag("svg", parts, class_=f"strip s{row.colour % COLOURS}", aria_hidden="true")
 
@@ -119,7 +122,10 @@ def legend(entries: Sequence[tuple[str, str]]) -> Markup:
         "centre": tag("circle", cx="12", cy="8", r="5.5", class_="centre"),
         "seed": tag("circle", cx="12", cy="8", r="3.5", class_="seed"),
         "interval": tag("line", x1="2", x2="22", y1="8", y2="8", class_="interval"),
-        "paper": tag("path", d="M12 2 17 8 12 14 7 8Z", class_="paper"),
+        **{
+            kind: tag("path", d=shape, class_=kind, transform="translate(12 8)")
+            for kind, shape in SHAPES.items()
+        },
         "log": tag("line", x1="12", x2="12", y1="0", y2="16", class_="log"),
     }
     items = [

@@ -123,4 +123,4 @@ def departure(team: Team) -> list[tuple[str, float, float]] | None:
 
 
 def _vector(values: Sequence[float]) -> str:
-    return " ".join(f"{v:.2f}" for v in values).replace("-0.00", "0.00")
+    return " ".join(f"{v:z.2f}" for v in values)

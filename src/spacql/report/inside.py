@@ -141,6 +141,8 @@ def _last_values(subject: Subject) -> Markup | None:
 def _departures(subject: Subject) -> Markup | None:
     rows = []
     for team in subject.shown:
+        if team.candidate:
+            continue  # the fit itself says it
         for agent, apart, spread in departure(team) or ():
             ratio = apart / spread if spread else None
             numbers = [(number(apart, 3), apart), (number(spread, 3), spread)]

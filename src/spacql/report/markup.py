@@ -53,10 +53,7 @@ def number(value: float | None, digits: int = 1) -> str:
     """As people write it: a dash for none, no "-0.0", thousands apart, a real minus."""
     if value is None or not math.isfinite(value):
         return "–"
-    text = f"{value:,.{digits}f}"
-    if float(text.replace(",", "")) == 0:
-        text = text.lstrip("-")
-    return text.replace("-", "−")
+    return f"{value:z,.{digits}f}".replace("-", "−")
 
 
 def short(value: float | None) -> str:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from spacql.errors import InputError
 from spacql.files import new_file
-from spacql.report import inside, repeat, sections, show, verdicts
+from spacql.report import fits, inside, repeat, sections, show, verdicts
 from spacql.report.markup import count, join, tag
 from spacql.report.overview import overview
 from spacql.report.source import gather
@@ -21,20 +21,28 @@ LIMIT = 5_000_000  # bytes
 
 
 def report(places: Sequence[Path], out: Path, title: str = "") -> Path:
-    """Write the report of all trainings below `places`: run folders, or a folder of results."""
-    runs = gather(places)
+    """Write the report of all trainings below `places`: run folders, fits, a folder of results."""
+    runs = gather(places, none=any(any(place.rglob("fit.json")) for place in places))
+    found = fits.below(places)
+    runs = fits.as_candidates(runs, found)
     shown, others = teams(runs, choose=all(run.folder is None for run in runs))
-    subject = Subject(shown, others)
+    if len(found) == 1:  # in the order of its table, the chosen one first
+        shown = sorted(shown, key=lambda team: found[0].order.get(team.label, len(shown)))
+    subject = Subject(shown, others, found)
     names = list(subject.datasets)
     algorithms = list(dict.fromkeys(team.algorithm for team in shown))
+    if not title and found:
+        title = f"A fit of {found[0].name}" if len(found) == 1 else f"{len(found)} fits"
     if not title:
         where = verdicts.listed(names) if len(names) < 4 else count(len(names), "dataset")
         who = (
             verdicts.listed(algorithms) if len(algorithms) < 4 else f"{len(algorithms)} algorithms"
         )
         title = f"{who} on {where}"
+    if found:
+        return write(out, title, of_trainings(subject), lead=fits.headline(found))
     lead = " ".join(
-        verdicts.headline(name, found) for name, found in subject.datasets.items()
+        verdicts.headline(name, mine) for name, mine in subject.datasets.items()
         if len(names) <= FEW
     )  # fmt: skip
     if not lead:
@@ -53,8 +61,17 @@ def of_trainings(subject: Subject) -> list[Section]:
         ("team", "What the team does", show.team),
         ("repeat", "How to repeat it", repeat.repeat),
     ]
-    found = [(name, title, make(subject)) for name, title, make in made]
-    return [Section(name, title, body) for name, title, body in found if body]
+    of_fits = {"scores": fits.good, "real": fits.real, "inside": fits.distances}
+    found = []
+    for name, title, make in made:
+        bodies = [
+            join([tag("h3", fit.name) if subject.fits[1:] else None, of_fits[name](fit)])
+            for fit in subject.fits
+            if name in of_fits
+        ]
+        bodies += [body] if (body := make(subject)) else []
+        found += [Section(name, title, join(bodies))] if bodies else []
+    return found
 
 
 def write(out: Path, title: str, found: Sequence[Section], lead: str = "") -> Path:

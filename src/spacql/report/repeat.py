@@ -5,6 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from spacql.report import fits
 from spacql.report.markup import join, table, tag
 from spacql.report.subject import Subject
 from spacql.report.teams import Team, unusual
@@ -27,7 +28,8 @@ def command(team: Team) -> str:
 
 
 def repeat(subject: Subject) -> Markup:
-    commands = [tag("pre", tag("code", command(team))) for team in subject.shown]
+    lines = [*map(fits.command, subject.fits), *map(command, subject.shown)]
+    commands = [tag("pre", tag("code", line)) for line in lines]
     listing: Any = commands
     if len(commands) > 6:
         listing = tag("details", tag("summary", f"{len(commands)} commands"), commands)

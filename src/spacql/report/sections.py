@@ -22,15 +22,17 @@ from spacql.report.subject import FEW, Subject
 from spacql.report.teams import Team, compared
 
 
-def learnt(subject: Subject) -> Markup:
+def learnt(subject: Subject) -> Markup | None:
     """What was learnt from what."""
+    if not subject.shown:
+        return None
     rows = []
     for dataset, found in subject.datasets.items():
         runs = [run for team in found for run in team.runs]
         sizes = sorted({run.transitions for run in runs if run.transitions})
         size = (f"{sizes[0]:,}" + (f" to {sizes[-1]:,}" if len(sizes) > 1 else "")) if sizes else ""
         agents = {len(run.agents) for run in runs if run.agents}
-        level = next((team.level for team in found if team.level is not None), None)
+        level = _level(found)
         rows.append(
             [
                 dataset,
@@ -61,13 +63,20 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def scores(subject: Subject) -> Markup:
-    """How good it is."""
+def scores(subject: Subject) -> Markup | None:
+    """How good it is. Of a fit's candidates a log speaks, and no score."""
+    datasets = {
+        dataset: found
+        for dataset, found in subject.datasets.items()
+        if not all(team.candidate for team in found)
+    }
+    if not datasets:
+        return None
     parts: list[Any] = []
     kinds = {"paper": False, "log": False, "seed": False}
     panels = []
-    for dataset, found in subject.datasets.items():
-        rows = [_score_row(team, subject) for team in found]
+    for dataset, found in datasets.items():
+        rows = [_score_row(team, subject, _level(found)) for team in found]
         for row in rows:
             kinds["seed"] |= len(row.seeds) > 1
             for mark in row.marks:
@@ -99,14 +108,20 @@ def scores(subject: Subject) -> Markup:
     return join(parts)
 
 
-def _score_row(team: Team, subject: Subject) -> Row:
+def _level(found: Sequence[Team]) -> float | None:
+    """The log's own score, one for all teams on a dataset: the mean over all seeds there are."""
+    levels = {run.seed: run.level for team in found for run in team.runs if run.level is not None}
+    return sum(levels.values()) / len(levels) if levels else None
+
+
+def _score_row(team: Team, subject: Subject, level: float | None) -> Row:
     marks = []
     if team.paper is not None:
         mean, std = team.paper
         spread = "" if std is None else f" ± {std:g}"
         marks.append(Mark("paper", mean, f"{team.algorithm} in the paper: {mean:g}{spread}"))
-    if team.level is not None:
-        marks.append(Mark("log", team.level, f"the log itself: {number(team.level)}"))
+    if level is not None:
+        marks.append(Mark("log", level, f"the log itself: {number(level)}"))
     lost = sum(bool(run.note) and run.score is None for run in team.runs)
     running = sum(run.score is None and not run.note for run in team.runs)
     seeds = str(len(team.scored)) + (f", {lost} without a score" if lost else "")
@@ -206,9 +221,40 @@ def real(subject: Subject) -> Markup | None:
         words = "One seed says little about the next: its interval is over the episodes of one "
         words += "training. More of them: --seeds 0 1 2 3 4."
         parts.append(tag("p", words))
+    beside = without_simulator(subject)
+    parts += [] if beside is None else [beside]
     if against:
         parts += [tag("h3", "Against the log"), tag("ul", against)]
     return join(parts) if parts else None
+
+
+def without_simulator(subject: Subject) -> Markup | None:
+    """What the log says of policies beside what the simulator says, where both exist."""
+    rows = [
+        Row(
+            name=f"{team.label} on {team.dataset}, seed {run.seed}",
+            colour=subject.colours[team.label],
+            seeds=(),
+            centre=run.offline.mean,
+            interval=(run.offline.low, run.offline.high),
+            marks=[Mark("truth", run.score, f"in the simulator: {number(run.score)}")],
+            cells=[(number(run.offline.mean), run.offline.mean),
+                   (span(run.offline.low, run.offline.high), run.offline.low),
+                   (number(run.score), run.score)],
+            confidence=90,
+        )
+        for team in subject.shown
+        for run in team.runs
+        if run.offline is not None and run.score is not None
+    ]  # fmt: skip
+    if not rows:
+        return None
+    entries = [("centre", "score that the log speaks for"), ("interval", "its 90 % interval"),
+               ("truth", "score in the simulator")]  # fmt: skip
+    head = ["policy", "from the log", "90 % interval", "in truth"]
+    caption = "What the log says without a simulator, beside the truth"
+    return join([tag("h3", "Without a simulator"), legend(entries),
+                 dot_plot(head, rows, caption=caption, axis="score")])  # fmt: skip
 
 
 def series_of(

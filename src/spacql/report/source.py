@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from spacql import records
 from spacql.errors import InputError, SpacqlError
 from spacql.experiments.store import Store, StoredRun, digest, run_folders
 from spacql.files import as_record, read_record
@@ -49,6 +50,8 @@ class Trained:
     task: str = ""  # the world, and the prey in it
     prey: str = ""
     folder: Path | None = None  # of the run; stored results have none
+    label: str = ""  # what a fit calls it
+    offline: records.Estimated | None = None  # what the log says of the policy, as a score
 
     @property
     def finished(self) -> bool:
@@ -56,8 +59,9 @@ class Trained:
         return not self.note and (not isinstance(planned, int) or self.rounds >= planned)
 
 
-def gather(places: Sequence[Path]) -> list[Trained]:
-    """All trainings below some places: folders of runs, of single seeds, of results."""
+def gather(places: Sequence[Path], *, none: bool = False) -> list[Trained]:
+    """All trainings below some places: folders of runs, of single seeds, of results. `none` is
+    whether there may be none."""
     if not places:
         raise InputError("Which runs? For example: spacql report runs/spacql-spread-random")
     found: list[Trained] = []
@@ -69,7 +73,7 @@ def gather(places: Sequence[Path]) -> list[Trained]:
             found += stored_runs(place)
         else:
             found += [of_folder(folder) for folder in run_folders([place])[0]]
-    if not found:
+    if not found and not none:
         raise InputError(f"There is no run below {', '.join(map(str, places))}.")
     unique = {(run.folder, run.dataset, run.algorithm, digest(run.config), run.seed): run
               for run in found}  # fmt: skip
@@ -119,8 +123,21 @@ def of_folder(folder: Path) -> Trained:
         task=described.spec.task,
         prey=described.spec.prey,
         folder=folder,
+        offline=_offline(folder, described),
     )
     return run if run.score is None else _with_level(run)
+
+
+def _offline(folder: Path, described: Described) -> records.Estimated | None:
+    """What `spacql evaluate --offline` found, where scores can be made of returns."""
+    from spacql.reference import Reference
+
+    if described.dataset.reference is None or not (folder / "offline.json").is_file():
+        return None
+    score = Reference.from_json(described.dataset.reference).score
+    found = as_record(records.offline(folder / "offline.json"), records.OfflineRecord, folder)
+    first = next(iter(found.estimates.values()))
+    return records.Estimated(score(first.mean), score(first.low), score(first.high))
 
 
 def _common(described: Described) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from spacql.report.fits import Fitted
 from spacql.report.teams import Team, by_dataset
 
 FEW = 4  # datasets: with more, charts of every metric would bury the reader
@@ -25,6 +26,7 @@ class Subject:
 
     shown: Sequence[Team]
     others: Sequence[Team] = ()  # further configurations, for a table alone
+    fits: Sequence[Fitted] = ()
 
     @property
     def datasets(self) -> dict[str, list[Team]]:

@@ -37,6 +37,11 @@ class Team:
         return self.first.dataset
 
     @property
+    def candidate(self) -> bool:
+        """Whether it is one of a fit's."""
+        return bool(self.first.label)
+
+    @property
     def scored(self) -> list[Trained]:
         return [run for run in self.runs if run.score is not None]
 
@@ -63,6 +68,14 @@ class Team:
     @property
     def centre(self) -> float | None:
         return None if self.statistics is None else self.statistics.iqm
+
+    @property
+    def mean(self) -> float | None:
+        return None if self.statistics is None else self.statistics.mean
+
+    @property
+    def by_seed(self) -> dict[int, float]:
+        return {run.seed: run.score for run in self.runs if run.score is not None}
 
     @property
     def paper(self) -> tuple[float, float | None] | None:
@@ -129,6 +142,8 @@ def what(changed: Mapping[str, Any]) -> str:
 
 def _label(members: list[Trained], rivals: list[list[Trained]]) -> str:
     """The algorithm, with the settings in which it differs from others of its name here."""
+    if members[0].label:
+        return members[0].label
     changed: dict[str, Any] = {}
     for other in rivals:
         if other is not members:

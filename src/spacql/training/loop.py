@@ -22,7 +22,7 @@ from spacql.algorithms.registry import Algorithm
 from spacql.data import Batch, Dataset
 from spacql.errors import InputError
 from spacql.policies import Policy
-from spacql.training.checkpoints import Checkpoints
+from spacql.training.checkpoints import Checkpoints, say_on_stderr
 from spacql.training.metrics import (
     Loggers,
     MetricsFile,
@@ -61,17 +61,19 @@ def fit(
     evaluate: Callable[[Policy], dict[str, float]] | None = None,
     report: Callable[[Progress], None] = lambda progress: None,
     loggers: tuple[str, ...] = (),
+    say: Callable[[str], None] = say_on_stderr,
 ) -> Policy:
     """Train to `config.rounds`, from the newest checkpoint in `folder` if there is one.
 
     `evaluate` returns what joins the metrics of the round it follows, under "score" if it is one.
+    `say` is told what the user should know although the training goes on.
     """
     rows = usable_rows(algorithm, dataset)
     chunk = chunk_length(config.rounds, schedule)
     init = jax.jit(partial(algorithm.init, spec=dataset.spec, config=config,
                            statistics=dataset.statistics()))  # fmt: skip
     state = init(jax.random.key(seed))
-    checkpoints = Checkpoints(folder / "checkpoints")
+    checkpoints = Checkpoints(folder / "checkpoints", say)
     # What the metrics lack, too, is done again: to the same bits.
     done = checkpoints.latest(at_most=whole_rounds(folder / "metrics.jsonl")) or 0
     if done:

@@ -2,6 +2,7 @@
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
 from spacql.data.formats.tables import from_table
 from spacql.errors import DataError, InputError
-from spacql.files import read_json
+from spacql.files import read_record
 
 
 def import_csv(
@@ -25,7 +26,8 @@ def import_csv(
         if list(table) != list(tables[0]):
             raise DataError(f"{file} has other columns than {files[0]}.")
     whole = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    return from_table(whole, read_json(mapping) if mapping else {}, source.stem, bounds)
+    brought = read_record(mapping, dict[str, Any]) if mapping else {}
+    return from_table(whole, brought, source.stem, bounds)
 
 
 def _read(file: Path) -> dict[str, np.ndarray]:

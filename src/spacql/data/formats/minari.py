@@ -9,14 +9,19 @@ from spacql.data.build import from_episodes
 from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
 from spacql.errors import DataError, InputError, MissingExtra
+from spacql.files import decoding, read_record
+
+MOST_PACKED = 2000  # bytes from one: more than the compressions of HDF5 reach
 
 
 def import_minari(source: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
     """Read a dataset by its Minari name, from its local store."""
     try:
         import minari
+        from minari.storage.datasets_root_dir import get_dataset_path
     except ImportError as error:
         raise MissingExtra("Reading Minari datasets", "minari") from error
+    _bounded(get_dataset_path(str(source)) / "data")
     try:
         dataset = minari.load_dataset(str(source))
     except Exception as error:  # Minari raises what its storage raises
@@ -25,12 +30,40 @@ def import_minari(source: Path | str, bounds: OutOfBounds = "refuse") -> Dataset
             f"`minari download {source}`, and see `minari list local`."
         ) from error
     low, high = _bounds(str(source), dataset.action_space)
-    episodes = [_episode(number, episode) for number, episode in enumerate(dataset)]
+    with decoding(f"The Minari dataset {source}", DataError):
+        episodes = [_episode(number, episode) for number, episode in enumerate(dataset)]
     return from_episodes(
         episodes, agents=tuple(low), action_low=list(low.values()),
         action_high=list(high.values()), bounds=bounds, task=str(source),
         info={"name": str(source)},
     )  # fmt: skip
+
+
+def _bounded(data: Path) -> None:
+    """Refuse what claims to be more than its files can hold, or lies in other files."""
+    described = data / "metadata.json"
+    if not described.is_file():
+        return  # Minari says what is missing
+    size = sum(path.stat().st_size for path in data.rglob("*") if path.is_file())
+    episodes = read_record(described, dict[str, Any]).get("total_episodes")
+    if not isinstance(episodes, int) or not 0 <= episodes <= size:
+        raise DataError(f"{described}: {str(episodes)[:30]} is no number of episodes.")
+    main = data / "main_data.hdf5"
+    if not main.is_file():
+        return
+    import h5py
+
+    def check(name: str, found: Any) -> None:
+        if isinstance(found, h5py.Dataset):
+            if found.external or found.is_virtual:
+                raise DataError(f"{main}: {name} lies in another file.")
+            if found.nbytes > MOST_PACKED * size:
+                raise DataError(
+                    f"{main}: {name} claims {found.nbytes:,} bytes, and the files have {size:,}."
+                )
+
+    with decoding(main, DataError), h5py.File(main) as file:
+        file.visititems(check)
 
 
 def _bounds(name: str, space: Any) -> tuple[dict[str, list[float]], dict[str, list[float]]]:

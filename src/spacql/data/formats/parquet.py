@@ -1,6 +1,7 @@
 """Parquet logs, by pyarrow: one file, or a folder of them."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
 from spacql.data.formats.tables import from_table
 from spacql.errors import DataError, InputError, MissingExtra
-from spacql.files import read_json
+from spacql.files import read_record
 
 
 def import_parquet(
@@ -27,10 +28,11 @@ def import_parquet(
         columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
     except Exception as error:  # whatever pyarrow makes of a file that is none
         raise DataError(f"{source} cannot be read as Parquet: {error}.") from error
-    plain = {name: _plain(name, values) for name, values in columns.items()}
-    return from_table(plain, read_json(mapping) if mapping else {}, source.stem, bounds)
+    plain = {name: _plain(values) for name, values in columns.items()}
+    brought = read_record(mapping, dict[str, Any]) if mapping else {}
+    return from_table(plain, brought, source.stem, bounds)
 
 
-def _plain(name: str, values: np.ndarray) -> np.ndarray:
-    """Text as text; a column that holds lists is refused when it is used."""
-    return values.astype(str) if values.dtype.kind == "O" else values
+def _plain(values: np.ndarray) -> np.ndarray:
+    """Text as text. Lists and bytes become text, too, which is refused when it is used."""
+    return np.array([str(value) for value in values]) if values.dtype.kind == "O" else values

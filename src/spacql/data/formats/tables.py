@@ -182,7 +182,7 @@ def _columns(
         raise DataError(f"The mapping's {field!r} is neither a list of columns nor one per agent.")
     for names in given.values():
         for name in names:
-            if name not in table:
+            if not isinstance(name, str) or name not in table:
                 raise DataError(f"There is no column {name!r}.{suggestion(str(name), table)}")
     return {str(who): list(names) for who, names in given.items()}
 
@@ -191,7 +191,7 @@ def _used(table: Table, names: Sequence[str], agent: np.ndarray, who: str) -> li
     """The shared columns that an agent has anything in."""
     rows = agent.astype(str) == who
     for name in names:
-        if name not in table:
+        if not isinstance(name, str) or name not in table:
             raise DataError(f"There is no column {name!r}.{suggestion(str(name), table)}")
     return [name for name in names if not _empty(table[name][rows]).all()]
 
@@ -209,7 +209,7 @@ def _rewards(
     if not isinstance(given, Mapping) or set(given) != set(agents):
         raise DataError("The mapping's 'reward' is neither a column nor one per agent.")
     for name in given.values():
-        if name not in table:
+        if not isinstance(name, str) or name not in table:
             raise DataError(
                 f"There is no column {name!r} for the reward.{suggestion(str(name), table)}"
             )

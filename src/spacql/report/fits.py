@@ -1,0 +1,215 @@
+"""What a `spacql fit` found: the candidates with what the log says of them, and the choice."""
+
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from spacql import records
+from spacql.errors import SpacqlError
+from spacql.files import as_record, read_record
+from spacql.records import Candidate, Estimated, FitRecord
+from spacql.report.charts import Mark, Row, dot_plot, legend
+from spacql.report.markup import count, join, number, short, table, tag
+from spacql.report.source import Trained
+from spacql.report.verdicts import listed
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The folder of a fit."""
+
+    folder: Path
+    record: FitRecord
+
+    @cached_property
+    def truth(self) -> dict[str, float]:
+        """What candidates return in the simulator, if there is one; the fit chose without it."""
+        return {row.label: row.truth.mean for row in self.record.table if row.truth is not None}
+
+    @cached_property
+    def name(self) -> str:
+        return self.record.data.name or self.record.task
+
+    @cached_property
+    def order(self) -> dict[str, int]:
+        """The candidates, the chosen one first."""
+        labels = [row.label for row in self.record.table if row.label != self.record.chosen]
+        return {label: k for k, label in enumerate([self.record.chosen, *labels])}
+
+
+def read(folder: Path) -> Fitted:
+    record = as_record(records.fit(folder), FitRecord, folder / "fit.json")
+    return Fitted(folder, record)
+
+
+def below(places: Sequence[Path]) -> list[Fitted]:
+    """All fits below some places."""
+    return [read(path.parent) for place in places for path in sorted(place.rglob("fit.json"))]
+
+
+def as_candidates(runs: Sequence[Trained], fits: Sequence[Fitted]) -> list[Trained]:
+    """Runs of a fit have its labels, and know the world that its log is of."""
+
+    def known(run: Trained) -> Trained:
+        for fit in fits:
+            if run.folder is not None and run.folder.parent == fit.folder / "runs":
+                return replace(run, label=run.folder.name, task=fit.record.task)
+        return run
+
+    return [known(run) for run in runs]
+
+
+def good(fit: Fitted) -> Markup:
+    """How good it is, as far as a log can say."""
+    record, log = fit.record, fit.record.log
+    ranked = sorted(record.table, key=lambda row: fit.order[row.label])
+    plot = dot_plot(
+        ["policy", "return", "90 % interval", *(["in truth"] if fit.truth else [])],
+        [_row(row, fit) for row in ranked],
+        caption=f"What the log says of each policy: {fit.name}",
+        axis="expected return",
+    )
+    entries = [
+        ("centre", "expected return, without a simulator"),
+        ("interval", "its 90 % interval"),
+        ("log", f"what the log's {count(record.heldout, 'held-out episode')} returned: "
+                f"{short(log.mean)} ({_span(log)})"),
+    ]  # fmt: skip
+    if fit.truth:
+        entries.append(("truth", "what it returns in the simulator"))
+    words = (
+        f"{count(len(record.table), 'policy', 'policies')} were trained on most of "
+        f"{count(record.data.episodes, 'episode')} ({record.data.transitions:,} transitions) and "
+        "judged by the others, which no training saw. Chosen (★) is the one whose interval begins "
+        "highest."
+    )
+    lost = [f"{label}: {why}" for label, why in record.failed.items()]
+    return join(
+        [
+            tag("p", words),
+            legend(entries),
+            plot,
+            tag("p", "No policy came of ", "; ".join(lost), class_="note") if lost else None,
+        ]
+    )
+
+
+def _row(row: Candidate, fit: Fitted) -> Row:
+    marks = [Mark("log", fit.record.log.mean, f"the log itself: {short(fit.record.log.mean)}")]
+    cells: list[Any] = [(short(row.mean), row.mean), (_span(row), row.low)]
+    if fit.truth:
+        true = fit.truth.get(row.label)
+        cells.append((short(true), -1e300 if true is None else true))
+        if true is not None:
+            marks.append(Mark("truth", true, f"{row.label} in the simulator: {short(true)}"))
+    chosen = row.label == fit.record.chosen
+    return Row(
+        name=f"{row.label} ★" if chosen else row.label,
+        colour=fit.order[row.label],
+        seeds=(),
+        centre=row.mean,
+        interval=(row.low, row.high),
+        marks=marks,
+        cells=cells,
+        confidence=90,
+        text=short,
+    )
+
+
+def real(fit: Fitted) -> Markup:
+    """Whether the gain is real: the verdict, what speaks against it, and the truth if known."""
+    record = fit.record
+    parts: list[Any] = [tag("p", tag("strong", record.verdict.capitalize() + ". "), record.words)]
+    if record.trust is not None:
+        parts.append(
+            tag("p", "The model of the world that the estimates are from was tested: with the "
+                f"logged actions it foretells the returns of {record.trust.episodes:,} held-out "
+                f"episodes with a correlation of {number(record.trust.correlation, 2)}, and is off "
+                f"by {short(record.trust.bias)} on average.")
+        )  # fmt: skip
+    if fit.truth:
+        parts.append(tag("p", _against_truth(fit)))
+    warned = [tag("li", f"{row.label}: {said}") for row in record.table for said in row.warnings]
+    parts += [tag("h4", "Calls for a second look"), tag("ul", warned)] if warned else []
+    return join(parts)
+
+
+def _against_truth(fit: Fitted) -> str:
+    known = [row for row in fit.record.table if row.label in fit.truth]
+    held = sum(row.low <= fit.truth[row.label] <= row.high for row in known)
+    best = max(known, key=lambda row: fit.truth[row.label]).label
+    text = (
+        "This log is of a world that spacql can simulate, so the estimates can be compared with "
+        f"the truth: {held} of {len(known)} intervals hold it."
+    )
+    chosen = fit.record.chosen
+    if chosen not in fit.truth:
+        return text
+    mine, log = fit.truth[chosen], fit.record.log.mean
+    text += f" {chosen} returns {short(mine)} there, "
+    text += f"{'more' if mine > log else 'no more'} than the log's {short(log)}"
+    if best == chosen:
+        return text + ", and none of the others returns more."
+    return text + f"; the best of all would have been {best} with {short(fit.truth[best])}."
+
+
+def distances(fit: Fitted) -> Markup:
+    """How far each policy leaves the log, agent by agent."""
+    agents = list(dict.fromkeys(agent for row in fit.record.table for agent in row.distance))
+    rows = []
+    for row in sorted(fit.record.table, key=lambda row: fit.order[row.label]):
+        cells: list[Any] = []
+        for agent in agents:
+            far, beyond = row.distance.get(agent), row.outside.get(agent)
+            share = "" if beyond is None else f" ({number(100 * beyond, 0)} %)"
+            cells.append((number(far) + share, -1.0 if far is None else far))
+        rows.append([row.label, *cells])
+    words = "How far each agent's policy leaves what the log does in the same states, in standard "
+    words += "deviations of the log's actions there. In brackets: the share of states where it is "
+    words += "beyond three, of which the log says little."
+    caption = f"Distance from the log per agent, in deviations: {fit.name}"
+    return join([tag("p", words), table(["policy", *agents], rows, caption=caption)])
+
+
+def headline(fits: Sequence[Fitted]) -> str:
+    if len(fits) == 1:
+        (fit,) = fits
+        record = fit.record
+        chosen = next(row for row in record.table if row.label == record.chosen)
+        text = (
+            f"{record.verdict.capitalize()}. {chosen.label} is expected to return "
+            f"{short(chosen.mean)} (90 %: {_span(chosen)}); the log's held-out episodes returned "
+            f"{short(record.log.mean)}."
+        )
+        true = fit.truth.get(chosen.label)
+        if true is None:
+            return text
+        beside = "more" if true > record.log.mean else "no more"
+        return f"{text} In the simulator it returns {short(true)}, {beside} than the log."
+    said = [f"{fit.name}: {fit.record.verdict} ({fit.record.chosen})" for fit in fits]
+    return f"Fits of {count(len(fits), 'log')}. {listed(said)}."
+
+
+def command(fit: Fitted) -> str:
+    """What fits again, to a log of this name; a budget is not kept, and shows in the rounds."""
+    plan: dict[str, Any] = {}
+    with suppress(SpacqlError):
+        plan = read_record(fit.folder / "plan.json", dict[str, Any])
+    words = ["spacql", "fit", "--data", fit.name, "--out", fit.folder.name or "fit"]
+    if plan.get("level") in ("quick", "thorough"):
+        words.append(f"--{plan['level']}")
+    for name, usual in (("seed", 0), ("share", 0.2), ("estimator", "model")):
+        value = plan.get(name, usual)
+        if value != usual:
+            words += [f"--{'heldout' if name == 'share' else name}", str(value)]
+    return shlex.join(words)
+
+
+def _span(x: Estimated) -> str:
+    return f"{short(x.low)} to {short(x.high)}"

@@ -1,0 +1,74 @@
+"""The page of a fit: candidates with intervals, the verdict, the way from the log, the truth."""
+
+import json
+import re
+import shutil
+
+import pytest
+from report_toy import write_fit
+
+from spacql.errors import InputError
+from spacql.report import report
+
+HOSTILE = '<script>alert("x")</script>'
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_fit(tmp_path_factory.mktemp("fit"), {"bc": 101.0, "aspac-loose": 150.0})
+
+
+@pytest.fixture(scope="module")
+def text(folder):
+    return report([folder], folder / "report.html").read_text()
+
+
+def test_the_verdict_comes_first_and_the_chosen_policy_leads_the_plot(text):
+    lead = re.search(r'class="lead">(.*?)</p>', text)[1]
+    assert lead == ("Likely gain. aspac-loose is expected to return 150 (90 %: 130 to 170); the "
+                    "log&#39;s held-out episodes returned 100.")  # fmt: skip
+    scores = text.split('<section id="scores">')[1].split("</section>")[0]
+    assert re.findall(r'class="name s\d">(.*?)<', scores) == ["aspac-loose ★", "bc"]
+    assert scores.count('class="log"') == 2 + 1  # and in the legend
+    assert "what the log&#39;s 10 held-out episodes returned: 100 (90.0 to 110)" in scores
+
+
+def test_the_words_the_trust_and_the_distance_per_agent_are_there(text):
+    assert "<strong>Likely gain. </strong>A gain is likely." in text
+    assert "with a correlation of 0.88" in text
+    assert "Distance from the log per agent" in text
+    assert "1.5 (25 %)" in text
+    assert "No scores on" not in text
+    assert "spacql fit --data my-log --out" in text
+    assert "in truth" not in text  # nobody knows it
+
+
+def test_the_truth_stands_beside_the_estimate_where_it_is_known(folder, tmp_path):
+    place = tmp_path / "fit"
+    shutil.copytree(folder, place)
+    described = json.loads((place / "fit.json").read_text())
+    for row, true in zip(described["table"], (99.0, 90.0), strict=True):
+        row["truth"] = {"return": true, "score": None}
+    (place / "fit.json").write_text(json.dumps(described | {"task": "spread"}))
+    text = report([place], tmp_path / "r.html").read_text()
+    assert text.count('class="truth"') == 2 + 1
+    assert "1 of 2 intervals hold it" in text
+    assert "In the simulator it returns 90.0, no more than the log." in text
+    assert "the best of all would have been bc with 99.0" in text
+    assert "<canvas" in text  # and it can be drawn
+
+
+def test_names_from_a_fit_are_text_and_what_is_wrong_in_it_is_a_sentence(folder, tmp_path):
+    place = tmp_path / "fit"
+    shutil.copytree(folder, place)
+    described = json.loads((place / "fit.json").read_text())
+    described["words"] = described["verdict"] = described["table"][0]["label"] = HOSTILE
+    (place / "fit.json").write_text(json.dumps(described))
+    text = report([place], tmp_path / "r.html").read_text()
+    assert text.count("<script>") == 1  # our own
+    for change, said in (({"chosen": "nobody"}, "chosen is not in the table"),
+                         ({"log": {"mean": "high"}}, "field log"),
+                         ({"format": 2}, "reads 1")):  # fmt: skip
+        (place / "fit.json").write_text(json.dumps(described | change))
+        with pytest.raises(InputError, match=said):
+            report([place], tmp_path / "r.html")
