@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from spacql.commands.reproduce import PICTURES
-from spacql.experiments import claims, figures, sweeps, tables
+from spacql.experiments import claims, figures, overall, sweeps, tables
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
 
@@ -44,7 +44,8 @@ def made(command: str, store: Store, figures_at: str) -> str:
     only = words[1:] if words[:1] == ["--only"] else []
     if words and not only:
         raise SystemExit(f"Only --only can stand in a comment: {command}")
-    return tables.markdown(make_plan(name, only=only), store).partition("\n\n")[2]
+    plan = make_plan(name, only=only)
+    return tables.markdown(plan, store).partition("\n\n")[2] + overall.markdown(plan, store)
 
 
 def filled(text: str, store: Store, figures_at: str = "figures") -> str:

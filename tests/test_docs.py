@@ -39,7 +39,7 @@ def test_a_table_replaces_what_stood_between_the_comments_and_nothing_else(fill,
     new = fill.filled(text, Store(tmp_path))
     assert new.startswith("a\n<!-- spacql reproduce table1 --only spread -->\n\n| spread |")
     assert new.endswith("<!-- end -->\nb\n")
-    assert "old" not in new
+    assert "\nold\n" not in new
     assert fill.filled(new, Store(tmp_path)) == new
 
 
@@ -123,10 +123,8 @@ def test_commands_on_stored_results_run_as_they_stand(command, tmp_path, monkeyp
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
+def world(tmp_path_factory, rough_correlation):
     """A folder to work in, with datasets and trainings that are tiny whatever a page asks for."""
-    import jax
-
     import spacql
     from spacql.data import collect
     from spacql.runs import train
@@ -141,10 +139,7 @@ def world(tmp_path_factory):
         patch.setenv("SPACQL_CACHE", str(folder / "cache"))
         patch.setattr(collect, "SIZE", 2500)
         patch.setattr(spacql, "train", tiny, raising=False)
-        jax.config.update("jax_disable_most_optimizations", True)  # compiling is most of the time
         yield folder
-        jax.config.update("jax_disable_most_optimizations", False)
-        jax.clear_caches()
 
 
 def test_the_python_of_readme_and_docs_runs_and_so_do_the_commands_after_it(world, capsys):

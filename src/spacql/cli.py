@@ -49,6 +49,7 @@ COMMANDS = {
     "bench act": "spacql.commands.bench_act:bench_act",
     "bench sampling": "spacql.commands.bench_sampling:bench_sampling",
     "bench update": "spacql.commands.bench_update:bench_update",
+    "bench train": "spacql.commands.bench_train:bench_train",
 }
 EPILOGUE = """
 Every command explains itself with --help. For example:

@@ -347,6 +347,27 @@ def test_omar_actor_mixes_the_distance_and_the_value(monkeypatch) -> None:
     np.testing.assert_allclose(value, by_hand, rtol=1e-4)
 
 
+def test_omar_searches_at_the_first_of_so_many_transitions(monkeypatch) -> None:
+    data, state, config = omar_state(coefficient=0.7, batch_size=24, search_every=4)
+    agent, rows = state.agents[1], data.transition_rows()[:24]
+    t = transitions(agent.spec, agent.scale, own_batch(data.batch(rows), 1))
+    best, searched = jnp.full((6, 2), 0.5), []
+    monkeypatch.setattr(omar, "search", lambda *given: searched.append(given[3]) or best)
+    improve = lambda: omar.improve_actor(quick_key(0), agent, t, config)  # noqa: E731
+    _, (q, distance) = loss_before_the_step(monkeypatch, improve)
+    pi = np.asarray(agent.actors.online[0].squashed(t.observations[0]))
+    np.testing.assert_allclose(searched[0], pi[:6], rtol=1e-5)
+    np.testing.assert_allclose(distance, np.mean((pi[:6] - 0.5) ** 2), rtol=1e-5)
+    critics, t = plain((agent.critics.online, t))
+    values = [q_by_hand(critics, 0, t.s[b], pi[b : b + 1]) for b in range(24)]  # of all
+    np.testing.assert_allclose(q, np.mean(values), rtol=1e-4)
+
+
+def test_omar_refuses_a_search_that_does_not_divide_the_batch() -> None:
+    with pytest.raises(InputError, match="one in 3 transitions of a batch of 256"):
+        omar.Config(batch_size=256, search_every=3)
+
+
 def test_omar_agents_see_their_own_rows_only() -> None:
     data, state, _ = omar_state()
     batch = data.batch(data.transition_rows()[:24])

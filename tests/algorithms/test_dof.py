@@ -167,6 +167,7 @@ def without_critics(policy):
     return with_values(policy, actors=one)
 
 
+@pytest.mark.slow
 def test_cloning_keeps_both_ways_to_act_and_the_best_of_several_is_the_better_one() -> None:
     policy = trained(detach_q=True)
     cloned = actions(without_critics(policy))
@@ -176,6 +177,7 @@ def test_cloning_keeps_both_ways_to_act_and_the_best_of_several_is_the_better_on
     assert np.mean(actions(policy) > 0) > 0.9
 
 
+@pytest.mark.slow
 def test_the_gradient_of_q_leads_to_the_better_way() -> None:
     assert np.mean(actions(without_critics(trained(eta=1.0))) > 0) > 0.9
 

@@ -53,6 +53,7 @@ CASES = {
     "plcql": ("plcql", {"critics": 3, "bandit_steps": 2}),
     "aspac": ("aspac", {"penalty_every": 2}),
 }
+VARIANTS = ("spacql-uniform", "icql-qs-policy", "omar-elites")  # options with tests of their own
 
 
 def processor() -> str:
@@ -94,7 +95,10 @@ def played(case: str) -> Played:
     return Played(data, states[0], states[1], reported[0], module.policy(states[-1]))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.slow if case in VARIANTS else ()) for case in CASES],
+)
 def test_a_short_training_ends_with_the_recorded_policy(case) -> None:
     recorded = np.load(RECORDED)
     same_bits = str(recorded["processor"]) == processor()
@@ -146,7 +150,7 @@ def test_a_checkpoint_gives_back_every_bit(name, tmp_path) -> None:
 
 
 if __name__ == "__main__":
-    jax.config.update("jax_disable_most_optimizations", True)  # as in these tests
+    jax.config.update("jax_disable_most_optimizations", True)  # the bits of conftest.QUICK
     recorded = dict(np.load(RECORDED))
     if str(recorded["processor"]) != processor() and set(sys.argv[1:]) != set(CASES):
         sys.exit("The others were recorded on another processor: record all cases.")

@@ -1,8 +1,10 @@
 """A whole round of every algorithm, and the units it works in."""
 
 from dataclasses import replace
+from functools import partial
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ def test_the_cost_before_the_tanh_brings_back_an_actor_that_saturated(cost) -> N
     actors = replace(state.actors, online=(stuck, *state.actors.online[1:]))
     state = replace(state, actors=actors)
     config = cfcql.Config(hidden=(8, 6), action_cost=0.001, tanh_cost=cost)
-    after, _ = improve_actors(state, t, config)
+    after, _ = jax.jit(partial(improve_actors, config=config))(state, t)
     moved = (after.actors.online[0].biases[-1] - stuck.biases[-1]) / config.actor_learning_rate
     np.testing.assert_allclose(moved, -1.0 if cost else 0.0, atol=1e-2)  # Adam's first step
 

@@ -16,6 +16,7 @@ def test_the_demo_leaves_a_policy_and_a_report_and_can_be_run_again(tmp_path, mo
         said = capsys.readouterr().out
         assert "Score" in said
         assert "interval" in said
+        assert "One seed: its score moves" in said
     assert len(Policy.load(tmp_path / "demo").actors) == 3
     page = (tmp_path / "demo" / "report.html").read_text()
     assert "What the team does" in page

@@ -11,10 +11,10 @@ from spacql.errors import InputError
 
 
 def test_make_says_where_how_much_and_how_good(tmp_path, capsys):
-    data_make("tag-random", out=tmp_path / "d", transitions=500)
+    data_make("tag-random", out=tmp_path / "d", transitions=2500)
     said = capsys.readouterr().out
     assert str(tmp_path / "d") in said
-    assert "500 transitions in 20 episodes" in said
+    assert "2,500 transitions in 100 episodes" in said
     assert load_dataset(tmp_path / "d", verify=True).info["name"] == "tag-random"
 
 
@@ -28,7 +28,7 @@ def test_make_into_an_existing_folder_is_refused_and_changes_nothing(tmp_path):
 
 def test_make_fills_the_cache_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SPACQL_CACHE", str(tmp_path))
-    monkeypatch.setattr(collect, "SIZE", 500)
+    monkeypatch.setattr(collect, "SIZE", 2500)
     data_make("spread-random")
     data_make("spread-random")
     assert "is there already" in capsys.readouterr().out
@@ -43,18 +43,18 @@ def test_the_cache_takes_no_other_sizes(tmp_path, monkeypatch):
 
 def test_the_table_measures_each_dataset_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(collect, "NAMES", ("spread-random", "spread-expert"))
-    arguments = {"tasks": ("spread",), "seeds": (0, 1), "transitions": 5000}
+    arguments = {"tasks": ("spread",), "seeds": (0, 1), "transitions": 2500}
     data_table(results=tmp_path / "r.json", **arguments)
     table = capsys.readouterr().out
-    assert "| spread-random | 2 | 5,000 |" in table
+    assert "| spread-random | 2 | 2,500 |" in table
     assert "159.6 ± 60.5" in table
     kept = json.loads((tmp_path / "r.json").read_text())
-    assert set(kept) == {f"{n}/{s}/5000" for n in collect.NAMES for s in (0, 1)}
-    assert abs(kept["spread-expert/0/5000"]["score"] - 100) < 15
-    kept["spread-random/0/5000"]["return"] = 1e6  # what is kept is used, not measured again
+    assert set(kept) == {f"{n}/{s}/2500" for n in collect.NAMES for s in (0, 1)}
+    assert abs(kept["spread-expert/0/2500"]["score"] - 100) < 15
+    kept["spread-random/0/2500"]["return"] = 1e6  # what is kept is used, not measured again
     (tmp_path / "r.json").write_text(json.dumps(kept))
     data_table(results=tmp_path / "r.json", json=True, **arguments)
-    assert json.loads(capsys.readouterr().out)["spread-random/0/5000"]["return"] == 1e6
+    assert json.loads(capsys.readouterr().out)["spread-random/0/2500"]["return"] == 1e6
 
 
 def test_curves_are_drawn(tmp_path, monkeypatch):

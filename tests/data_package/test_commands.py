@@ -47,7 +47,7 @@ def test_mistakes_end_with_code_2_and_one_line(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_inspect_prints_a_table_json_and_a_picture(tmp_path, capsys):
+def test_inspect_prints_a_table_json_and_a_picture(rough_correlation, tmp_path, capsys):
     save_dataset(build((25,) * 40), tmp_path / "toy")
     assert run("data", "inspect", tmp_path / "toy", "--figure", tmp_path / "x.png") == 0
     shown = capsys.readouterr().out

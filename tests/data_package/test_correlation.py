@@ -1,11 +1,24 @@
 """The estimator against data whose excess correlation is known."""
 
+import jax
 import numpy as np
 import pytest
 
+from spacql.data import correlation
 from spacql.data.correlation import CELL, _cells, from_samples
 
 ROWS = 16_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def optimised():
+    """Here running takes longer than compiling."""
+    options = {"xla_backend_optimization_level": 1}
+    plain = correlation._train.__wrapped__
+    with pytest.MonkeyPatch.context() as patch:
+        train = jax.jit(plain, static_argnames="loss", compiler_options=options)
+        patch.setattr(correlation, "_train", train)
+        yield
 
 
 def gaussian_pair(rho, seed=0):
@@ -30,7 +43,10 @@ def states_and_means(seed=1):
     return state, means
 
 
-@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("rho", [pytest.param(0.0, marks=SLOW), 0.5, pytest.param(0.9, marks=SLOW)])
 def test_known_correlation_under_strongly_state_dependent_policies_is_found(rho):
     state, means = states_and_means()
     found = from_samples(state, means + 0.4 * gaussian_pair(rho), (1, 1))
@@ -48,7 +64,7 @@ def test_copied_actions_are_near_one():
     assert found.pairwise[0][1] > 0.99
 
 
-@pytest.mark.parametrize("case", ["saturated", "shared scatter"])
+@pytest.mark.parametrize("case", ["saturated", pytest.param("shared scatter", marks=SLOW)])
 def test_independent_agents_are_not_taken_for_correlated_ones(case):
     state, means = states_and_means()
     noise = np.random.default_rng(3).normal(size=(ROWS, 2))

@@ -11,7 +11,7 @@ from .toy import build
 
 
 @pytest.fixture(scope="module")
-def found():
+def found(rough_correlation):
     dataset = build((25,) * 80, observation_sizes=(4, 3, 3), action_sizes=(2, 1, 1))
     rng = np.random.default_rng(0)
     dataset.joint_actions[:, 2] = rng.uniform(0.5, 0.7, dataset.n_rows)

@@ -61,7 +61,7 @@ def test_critic_target_is_reward_plus_discounted_smaller_value():
     key = jax.random.key(1)
     keys = jax.random.split(key, 4)
     batch = matd3.Transition(*map(jax.random.normal, keys, [(4, 5), (4, 2), (4, 1), (4, 5)]))
-    after = matd3.update(learner, batch, key, spec, config)
+    after = jax.jit(lambda *given: matd3.update(*given, spec, config))(learner, batch, key)
     # Adam's first moment after one step is a tenth of the (clipped) gradient.
     moment = after.optimisers[1][0][1][0].mu[0].w3 / 0.1
 
@@ -111,7 +111,7 @@ def test_learning_in_a_host_world_improves_the_return():
     config = replace(TINY, teams=((0, 1),), warmup=200, worlds=1, capacity=4000, batch=64)
     config = replace(config, hidden=16, discount=0.0, reward_scale=1.0, learning_rate=3e-3)
     world = Target()
-    parts = matd3.train_in_host_world(world, config, seed=0, report=1000)
+    parts = matd3.train_in_host_world(world, config, seed=0, report=500)
     (_, episodes), (last, _) = islice(parts, 2)
     assert episodes[0].observations[0].shape == (1, 6, 1)
     key = jax.random.key(0)

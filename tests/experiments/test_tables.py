@@ -14,7 +14,7 @@ from spacql.algorithms.settings import usual_rounds
 from spacql.experiments import tables
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
-from spacql.experiments.tables import Statistics, overlapping_with_best, statistics
+from spacql.experiments.tables import statistics
 
 
 def test_statistics_of_five_seeds() -> None:
@@ -35,23 +35,6 @@ def test_interquartile_mean_along_an_axis_is_that_of_evaluation() -> None:
     expected = [evaluation.interquartile_mean(row) for row in values]
     np.testing.assert_allclose(tables.interquartile_mean(values, axis=-1), expected)
     np.testing.assert_allclose(tables.interquartile_mean(values.T, axis=0), expected)
-
-
-def with_interval(iqm, low, high) -> Statistics:
-    return Statistics(5, iqm, 1.0, iqm, low, high)
-
-
-def test_the_best_and_those_whose_intervals_overlap_with_it_are_marked() -> None:
-    column = [
-        with_interval(80, 75, 85),  # the best
-        with_interval(70, 65, 75),  # touches
-        with_interval(70, 60, 74.9),  # does not
-        None,
-        Statistics(2, 99, 0, 99, 98, 100),  # too few seeds to be compared
-        Statistics(1, 76, 0, 76, None, None),
-    ]
-    assert overlapping_with_best(column) == [True, True, False, False, False, False]
-    assert overlapping_with_best([None, column[0]]) == [False, False], "best of nothing"
 
 
 @pytest.fixture
@@ -156,5 +139,5 @@ def test_markdown_of_differences_shows_the_interval_and_no_deviation(tmp_path) -
     scores = {"random/cfcql": [60.0, 62.0, 64.0], "random/icql-qs": [77.0, 78.0, 79.0]}
     fill(plan, store, scores, tmp_path)
     [line] = [x for x in tables.markdown(plan, store).splitlines() if x.startswith("| icql-qs")]
-    assert "**16.0 [13.5, 18.5]**" in line
+    assert "**16.0 [13.5, 18.5] (3)**" in line
     assert "±" not in line

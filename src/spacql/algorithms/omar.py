@@ -44,6 +44,7 @@ class Config(Conservative):
     candidates: int = 10  # actions per iteration
     elites: int = 0  # how many of them move the search; 0: all, by the softmax of their values
     search_std: float = 2.0  # deviation of the first candidates
+    search_every: int = 1  # the search looks at one transition in this many
 
     def __post_init__(self) -> None:
         if not 0 <= self.coefficient <= 1:
@@ -53,6 +54,11 @@ class Config(Conservative):
                 f"A search of {self.iterations} iterations, {self.candidates} candidates and "
                 f"{self.elites} elites is impossible: iterations and candidates must be at least "
                 "1, elites at most the candidates."
+            )
+        if self.search_every < 1 or self.batch_size % self.search_every:
+            raise InputError(
+                f"The search cannot look at one in {self.search_every} transitions of a batch of "
+                f"{self.batch_size}: choose a search_every that divides batch_size."
             )
 
 
@@ -120,19 +126,22 @@ def improve_actor(
     """One step on c (pi_i(o_i) - best)^2 - (1 - c) Q_i(o_i, pi_i(o_i)), of one agent.
 
     Q is that of the first critic, in the reward's own units: c then weighs the same two things
-    as with rewards that are not standardised.
+    as with rewards that are not standardised. The best action is searched for, and the distance to
+    it is taken, at the first of so many transitions: rows of a batch are independent draws.
     """
     unit = agent.scale.reward_std
     first = jax.tree.map(lambda x: x[:1], agent.critics.online)
-    pi = act(agent.spec, agent.actors.online, t.observations)  # (B, 1, d)
-    values = lambda x: ensemble_q(first, t.s, x[:, :, None])[0]  # noqa: E731
+    count = len(t.s) // config.search_every
+    s, observations = t.s[:count], [o[:count] for o in t.observations]
+    pi = act(agent.spec, agent.actors.online, observations)  # (B / search_every, 1, d)
+    values = lambda x: ensemble_q(first, s, x[:, :, None])[0]  # noqa: E731
     best = search(key, values, unit, pi[:, 0], config)[:, None]
     values_of = own_values(agent, t.s, t.a)
 
     def loss(networks: Networks) -> Any:
         pi = act(agent.spec, networks, t.observations)
         q = jnp.mean(values_of(pi)[0])
-        distance = jnp.mean(squared_distance(agent.spec, pi, best))
+        distance = jnp.mean(squared_distance(agent.spec, pi[:count], best))
         value = config.coefficient * distance - (1 - config.coefficient) * unit * q
         cost = config.action_cost * jnp.mean(pi**2) + tanh_cost(networks, t, config)
         return value + cost, (q, distance)

@@ -51,16 +51,19 @@ _SAMPLED: Values = {"rounds": 5000, "batch_size": 256, "hidden": (128, 128, 128)
 # Tasks, algorithms, and what they have on data of any quality.
 BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
     (("spread",), PENALISED, _SHORT),
-    (("spread",), ("omar", "iql", "bc"), _SMALL),
+    (("spread",), ("omar",), _SMALL | {"penalty_every": 4}),
+    (("spread",), ("iql", "bc"), _SMALL),
     (("spread",), ("td3bc",), _SMALL | {"rounds": 2500}),
     (("tag", "world"), PENALISED, _SHORT | _SEEN),
-    (("tag", "world"), ("omar",), _SMALL | {"learning_rate": 0.001, "tanh_cost": 0.01}),
+    (("tag", "world"), ("omar",),
+     _SMALL | {"penalty_every": 4, "learning_rate": 0.001, "tanh_cost": 0.01}),
     (("tag", "world"), ("iql",), _SMALL | {"learning_rate": 0.001}),
     (("tag", "world"), ("td3bc",), _SMALL | {"learning_rate": 0.001, "rounds": 2500}),
     (("tag", "world"), ("bc",), _SMALL),
     (("halfcheetah",), PENALISED, _CHEETAH | _LONG | _SEEN),
     (("halfcheetah",), ("omar",),
-     _CHEETAH | _LONG | _SEEN | {"iterations": 2, "candidates": 20, "elites": 5}),
+     _CHEETAH | _LONG | _SEEN
+     | {"iterations": 2, "candidates": 20, "elites": 5, "search_every": 4}),
     (("halfcheetah",), ("iql",), _CHEETAH | {"rounds": 4000, "learning_rate": 0.001}),
     (("halfcheetah",), ("td3bc",), _CHEETAH | {"rounds": 10_000, "learning_rate": 0.001}),
     (("halfcheetah",), ("bc",), _CHEETAH | {"rounds": 4000}),

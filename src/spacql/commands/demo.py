@@ -16,6 +16,7 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
     import shutil
 
     from spacql import arguments
+    from spacql.commands.train import ONE_SEED
     from spacql.data import cache
     from spacql.errors import InputError
     from spacql.progress import progress
@@ -51,6 +52,7 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
         f"3. Score {scored['score']:z.1f} (95 % interval over {scored['episodes']} episodes "
         f"{low:z.1f} to {high:z.1f}): 0 is random, 100 the expert."
     )
+    print(f"   {ONE_SEED}")
     page = write_report([out], out / "report.html")
     print(f"   policy   {out / 'policy.safetensors'}\n   metrics  {out / 'metrics.jsonl'}")
     print(f"   report   {page}: open it in a browser; it has an episode that plays.")

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from spacql.experiments.plans import Plan
     from spacql.experiments.store import Store
 
-Name = Literal["table1", "table2", "differences", "ablation", "aspac", "algorithms", "settings",
-               "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims",
+Name = Literal["table1", "table2", "pairs", "differences", "ablation", "aspac", "algorithms",
+               "settings", "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims",
                "selection"]  # fmt: skip
 PICTURES = ("figure1", "figure2", "figure3", "figure4", "scores", "gaps")
 
@@ -23,6 +23,7 @@ def reproduce(
     name: tyro.conf.Positional[Name],
     /,
     only: tuple[str, ...] = (),
+    against: str = "aspac",
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4),
     rounds: int | None = None,
     workers: int = 0,
@@ -40,13 +41,14 @@ def reproduce(
     Finished runs are found in the results folder by their whole configuration and are not run
     again. An interrupted reproduction goes on where it stopped, and a failed run stops no other.
 
-    table1: CFCQL and ICQL-QS. table2: all algorithms and datasets. differences: SPaCQL, ICQL-QS
-    and CFCQL compared seed by seed. ablation: is it the replacement or the ensemble? algorithms:
-    all of them on spread. settings: the same algorithm with other settings. figure1: how agents'
-    actions hang together. figure2: spread of the ensemble during training. figure3: weights w_k.
-    figure4: how many agents PLCQL's bandit replaces. scores: table2 as a picture. gaps:
-    differences as a picture. claims: what the paper claims, and whether it held (always from
-    stored runs).
+    table1: CFCQL and ICQL-QS. table2: all algorithms and datasets, their means, how often each is
+    best, and what a run costs. pairs: one algorithm against every other, seed by seed.
+    differences: SPaCQL, ICQL-QS and CFCQL compared seed by seed. ablation: is it the replacement
+    or the ensemble? aspac: without each of its parts. algorithms: all of them on spread. settings:
+    the same algorithm with other settings. figure1: how agents' actions hang together. figure2:
+    spread of the ensemble during training. figure3: weights w_k. figure4: how many agents PLCQL's
+    bandit replaces. scores: table2 as a picture. gaps: differences as a picture. claims: what the
+    paper claims, and whether it held (always from stored runs).
     selection: how well policies are chosen without a simulator, seed 0 if no seeds are given.
 
     Example: spacql reproduce table1 --only spread-random --seeds 0 1
@@ -54,6 +56,7 @@ def reproduce(
     Args:
         name: Which table or figure.
         only: Tasks, qualities, datasets or methods to narrow it to; parts of names will do.
+        against: Of pairs: the algorithm that the others are compared with.
         seeds: Which seeds.
         rounds: Another length of training than the settings'.
         workers: Processes at a time; 0 is one per core.
@@ -91,7 +94,8 @@ def reproduce(
         some = (0,) if seeds == (0, 1, 2, 3, 4) else seeds
         return select(only, some, rounds, where.make(runs, workers), Store(results).results,
                       dry_run=dry_run, stored=stored, out=out, quiet=quiet, json=json)  # fmt: skip
-    plan, store = make_plan(name, only=only, seeds=seeds, rounds=rounds), Store(results)
+    plan = make_plan(name, only=only, seeds=seeds, rounds=rounds, against=against)
+    store = Store(results)
     executor = where.make(runs, workers)
     if dry_run:
         show_plan(plan, store, executor.workers, json)
@@ -199,19 +203,22 @@ def print_claims(store: "Store", json: bool) -> int:
 def print_table(plan: "Plan", store: "Store", out: Path | None, json: bool) -> None:
     from json import dumps
 
-    from spacql.experiments import tables
+    from spacql.experiments import overall, tables
     from spacql.files import new_file
 
     if out is not None:
-        texts = {".md": tables.markdown(plan, store), ".csv": tables.to_csv(plan, store)}
+        text = tables.markdown(plan, store) + overall.markdown(plan, store)
+        texts = {".md": text, ".csv": tables.to_csv(plan, store)}
         for suffix, text in texts.items():
             with new_file(out.with_name(out.name + suffix)) as temporary:
                 temporary.write_text(text)
     if json:
         found = {"name": plan.name, "cells": tables.records(plan, store)}
-        print(dumps(found | {"notes": tables.notes(plan, store)}, indent=1))
+        notes = [*tables.notes(plan, store), *overall.lines(plan, store)]
+        print(dumps(found | {"overall": overall.numbers(plan, store), "notes": notes}, indent=1))
         return
     tables.show(plan, store)
+    overall.show(plan, store)
     if out is not None:
         print(f"Wrote {out}.md and {out}.csv")
 

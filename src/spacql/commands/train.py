@@ -22,6 +22,11 @@ values that they would have on that dataset.
 Example: spacql train spacql --data spread-random --seeds 0 1 2 3 4
 """
 
+ONE_SEED = (
+    "One seed: its score moves by many points with the seed, and with the version of JAX. "
+    "Compare over several."
+)
+
 
 @dataclass(frozen=True)
 class Options:
@@ -203,6 +208,8 @@ def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
         for warning in entry["warnings"]:
             print(f"  {warning}")
     scores = [entry["score"] for entry in results if entry["score"] is not None]
+    if len(scores) == 1:
+        print(ONE_SEED)
     if len(scores) > 1:
         print(
             f"score {np.mean(scores):z.1f} ± {np.std(scores, ddof=1):z.1f} over {len(scores)} seeds"

@@ -23,6 +23,7 @@ from spacql.errors import InputError
 from spacql.files import read_json, write_json
 from spacql.policies import Policy, uniform
 from spacql.progress import Advance
+from spacql.reference import Reference
 from spacql.worlds import Trajectories, is_jax, make, rollout
 
 SEEDS = range(5)
@@ -175,10 +176,7 @@ def choose(task: str, folder: Path, prey: Policy | None = None) -> dict[str, Any
     random = _measure(world, uniform(world.spec), 0, recipe.final_episodes)
     experts = [choose_expert(candidates) for candidates in trainings]
     level = float(np.mean([expert["return"] for expert in experts]))
-
-    def score(value: Any) -> Any:
-        return 100 * (value - random["return"]) / (level - random["return"])
-
+    score = Reference(random["return"], level).score
     seeds = []
     for candidates, expert in zip(trainings, experts, strict=True):
         replay = choose_medium(candidates, expert, score)

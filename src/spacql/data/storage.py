@@ -18,7 +18,7 @@ import numpy as np
 
 from spacql.data.arrays import read_npy
 from spacql.data.dataset import Dataset, Info, Statistics, identity, row_chunks
-from spacql.data.records import Described
+from spacql.data.dataset_file import Described
 from spacql.errors import DataError, InputError, SpacqlError
 from spacql.files import as_json, as_record, new_folder, of_format, read_json, sha256, write_json
 from spacql.spec import Spec

@@ -25,14 +25,20 @@ def scores(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
     figure, cells = _panels(plan, store, _score, levels)
     handles = [
         _handle("o", OURS, "interquartile mean, 95 % interval; blue: partial replacement"),
-        _handle("o", OTHERS, "hollow: below the best, or fewer than three seeds", hollow=True),
+        _handle(
+            "o",
+            OTHERS,
+            "hollow: told from the best seed by seed, or fewer than three seeds",
+            hollow=True,
+        ),
         _handle("D", PAPER, "the paper's number, on its own data", hollow=True),
         Line2D([], [], color="#999999", linestyle=":", label="the log itself"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     caption = (
         "Scores of every algorithm on every dataset: 0 is random, 100 the expert. Interquartile "
-        f"mean over seeds and its 95 % bootstrap interval. {rounds(plan)}"
+        "mean over seeds and its 95 % bootstrap interval. Hollow: seed by seed it can be told from "
+        f"the best of its dataset, or has fewer than three seeds. {rounds(plan)}"
     )
     return figure, {"caption": caption, "cells": cells}
 

@@ -1,7 +1,7 @@
 """The paper's tables and figures, and our own beside them, as data: which runs each needs."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import product
 from typing import Any
@@ -107,6 +107,18 @@ def differences() -> tuple[Block, ...]:
     return tuple(Block(task, plain(PENALISED), columns(task), pairs=pairs) for task in TASKS)
 
 
+def pairs(against: str = "aspac") -> tuple[Block, ...]:
+    """One algorithm against every other, seed by seed."""
+    names = registered()
+    if against not in names:
+        raise InputError(
+            f"There is no algorithm {against!r} to compare with.{suggestion(against, names)} "
+            f"There are: {', '.join(names)}."
+        )
+    others = tuple((against, name) for name in names if name != against)
+    return tuple(Block(task, plain(names), columns(task), pairs=others) for task in TASKS)
+
+
 def ablation() -> tuple[Block, ...]:
     methods = (
         critics("cfcql", 2),
@@ -201,6 +213,7 @@ PLANS = {
     "table1": ("CFCQL and ICQL-QS: all agents replaced, or one", table1),
     "table2": ("All algorithms", table2),
     "differences": ("SPaCQL, ICQL-QS and CFCQL, seed by seed", differences),
+    "pairs": ("One algorithm against every other, seed by seed", pairs),
     "ablation": ("Is it the replacement or the ensemble?", ablation),
     "aspac": ("aspac without each of its parts", aspac),
     "algorithms": ("All algorithms on spread", algorithms),
@@ -220,8 +233,9 @@ def make_plan(
     only: Sequence[str] = (),
     seeds: Sequence[int] = SEEDS,
     rounds: int | None = None,
+    against: str = "aspac",
 ) -> Plan:
-    """A table's or figure's plan, narrowed to what `only` names."""
+    """A table's or figure's plan, narrowed to what `only` names; pairs are with `against`."""
     if name not in PLANS:
         raise InputError(
             f"There is no {name!r} to reproduce.{suggestion(name, PLANS)} "
@@ -229,7 +243,8 @@ def make_plan(
         )
     if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
         raise InputError("Seeds must be different numbers from 0 on, and at least one.")
-    title, blocks = PLANS[name]
+    title, make = PLANS[name]
+    blocks = partial(pairs, against) if name == "pairs" else make
     if only and not blocks():
         raise InputError(
             f"{name} is made from data alone: there are no runs to choose with --only."

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from spacql.algorithms.config import Training
 from spacql.algorithms.settings import usual_rounds
 from spacql.evaluation.statistics import bootstrap_interval, interquartile_mean
+from spacql.experiments.pairs import mean_over, not_told_from_best
 from spacql.experiments.paper import published
 from spacql.experiments.plans import SEEDS, Block, Column, Method, Plan
 from spacql.experiments.store import Store, StoredRun, mixed_data
@@ -23,9 +23,11 @@ FIELDS = ("block", "dataset", "column", "method", "algorithm", *SETTINGS, "seeds
 
 OF_SCORES = (
     "Score: 0 is random, 100 the expert. Mean ± standard deviation over five seeds, or as many as "
-    "a bracket says. Marked, of cells with three seeds or more: the highest interquartile mean of "
-    "a column, and all whose 95 % bootstrap intervals overlap with its interval."
+    "a bracket says. Marked, of cells with three seeds or more: the highest mean of a column, and "
+    "what cannot be told from it in pairs (the 95 % t interval of the differences seed by seed has "
+    "0 in it)."
 )
+ONE_SEED = "With one seed nothing can be told apart, and nothing is marked."
 ENOUGH = 3  # seeds: the interval of fewer says little
 OF_DIFFERENCES = (
     "Differences of scores, seed by seed: both methods see the same dataset. Mean over seeds "
@@ -60,8 +62,9 @@ class Cell:
     config: Training
     statistics: Statistics | None  # None while no run is finished
     diverged: int  # trainings that broke down, and are not in the statistics
-    best: bool  # of its column, or not to be told apart from the best
+    best: bool  # of its column, or not to be told from the best; of a difference: told from 0
     paper: tuple[float, float | None] | None
+    difference: bool = False  # of two methods, seed by seed
 
 
 def statistics(scores: Sequence[float]) -> Statistics | None:
@@ -76,26 +79,20 @@ def statistics(scores: Sequence[float]) -> Statistics | None:
 
 def difference(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> Statistics | None:
     """Of first minus second, seed by seed: both have seen the same dataset."""
-    scores = [{r.seed: r.score for r in runs if r.score is not None} for runs in (first, second)]
+    scores = [by_seed(runs) for runs in (first, second)]
     seeds = scores[0].keys() & scores[1].keys()
     if not seeds:
         return None
-    array = np.array([scores[0][seed] - scores[1][seed] for seed in sorted(seeds)])
-    mean, low, high = float(array.mean()), None, None
-    if len(array) > 1 and np.ptp(array) > 0:  # equal differences say nothing about their spread
-        low, high = map(float, stats.t.interval(0.95, len(array) - 1, mean, stats.sem(array)))
-    return Statistics(len(array), mean, float(array.std()), mean, low, high)
+    gaps = {seed: scores[0][seed] - scores[1][seed] for seed in seeds}
+    found = mean_over({"": gaps})
+    assert found is not None
+    std = float(np.std(list(gaps.values())))
+    return Statistics(found.seeds, found.mean, std, found.mean, found.low, found.high)
 
 
-def overlapping_with_best(column: Sequence[Statistics | None]) -> list[bool]:
-    """Which have the highest interquartile mean, or an interval that overlaps with its interval.
-    Those with few seeds are left out, and a method alone is not best of anything."""
-    ranges = [None if c is None or c.seeds < ENOUGH else (c.iqm, *c.range) for c in column]
-    there = [found for found in ranges if found is not None]
-    if len(there) < 2:
-        return [False] * len(column)
-    _, low, high = max(there)
-    return [found is not None and found[2] >= low and found[1] <= high for found in ranges]
+def by_seed(runs: Sequence[StoredRun]) -> dict[int, float]:
+    """Scores by seed, of those runs that have one."""
+    return {run.seed: run.score for run in runs if run.score is not None}
 
 
 def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:
@@ -103,9 +100,9 @@ def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:
     if block.pairs:
         return [_pair(plan, block, store, pair) for pair in pairs(block)]
     runs = [[plan.stored(store, m, c) for c in block.columns] for m in block.methods]
-    scores = [[[r.score for r in cell if r.score is not None] for cell in row] for row in runs]
-    found = [[statistics(cell) for cell in row] for row in scores]
-    best = [overlapping_with_best(column) for column in zip(*found, strict=True)]  # by column
+    scores = [[by_seed(cell) for cell in row] for row in runs]
+    found = [[statistics(list(cell.values())) for cell in row] for row in scores]
+    best = [not_told_from_best(column, ENOUGH) for column in zip(*scores, strict=True)]  # by column
     return [
         [
             Cell(method, column, plan.cell(method, column)[0].config, found[i][k],
@@ -126,14 +123,16 @@ def pairs(block: Block) -> list[tuple[Method, Method]]:
 
 def _pair(plan: Plan, block: Block, store: Store, pair: tuple[Method, Method]) -> list[Cell]:
     row = []
-    shown = replace(pair[0], label=f"{pair[0].label} - {pair[1].label}")
+    firsts = {first for first, _ in block.pairs}
+    label = f"{pair[0].label} - {pair[1].label}" if len(firsts) > 1 else f"- {pair[1].label}"
+    shown = replace(pair[0], label=label)
     for column in block.columns:
         runs = [plan.stored(store, method, column) for method in pair]
         found = difference(*runs)
         apart = found is not None and (found.low or 0) * (found.high or 0) > 0
         diverged = sum(run.score is None for both in runs for run in both)
         config = plan.cell(pair[0], column)[0].config
-        row.append(Cell(shown, column, config, found, diverged, apart, None))
+        row.append(Cell(shown, column, config, found, diverged, apart, None, difference=True))
     return row
 
 
@@ -149,12 +148,15 @@ def texts(cell: Cell, narrow: bool = False) -> tuple[str, str, str]:
     lost = f"{cell.diverged} diverged" if cell.diverged else ""
     if found is None:
         return lost or "–", "", paper
-    count = f"({found.seeds}{lost and ', ' + lost})"
+    usual = found.seeds == len(SEEDS) and not lost  # which need not be said
+    count = "" if usual else f" ({found.seeds}{lost and ', ' + lost})"
     if found.low is None:
-        return f"{plain_zero(found.mean, 1)} {count}", "", paper
-    main = f"{plain_zero(found.mean, 1)}{sign}{found.std:.1f} {count}"
+        return f"{plain_zero(found.mean, 1)}{count}", "", paper
     low, high = (plain_zero(end, digits) for end in found.range)
-    return main, f"{plain_zero(found.iqm, 1)} [{low}, {high}]", paper
+    interval = f"{plain_zero(found.iqm, 1)} [{low}, {high}]"
+    if cell.difference:
+        return f"{interval}{count}", "", paper
+    return f"{plain_zero(found.mean, 1)}{sign}{found.std:.1f}{count}", interval, paper
 
 
 def plain_zero(value: float, digits: int) -> str:
@@ -173,6 +175,8 @@ def notes(plan: Plan, store: Store) -> list[str]:
         runs += plan.stored(store, method, column)
         if hasattr(config, "critics"):
             critics.setdefault(method.algorithm, set()).add(config.critics)
+    if runs and len({run.seed for run in runs}) == 1:
+        lines.append(ONE_SEED)
     lines.append(rounds(plan))
     lines += penalties(plan)
     if critics:
@@ -236,11 +240,8 @@ def markdown_row(cells: Sequence[str]) -> str:
 
 
 def _markdown(cell: Cell) -> str:
-    """What is compared with the paper, and its number below it; of a difference, the interval."""
-    main, interval, paper = texts(cell)
-    if " - " in cell.method.label and interval:
-        main = interval
-    main = main.removesuffix(f" ({len(SEEDS)})")  # the usual number need not be said
+    """What is compared with the paper, and its number below it."""
+    main, _, paper = texts(cell)
     return (f"**{main}**" if cell.best else main) + (f"<br><sub>{paper}</sub>" if paper else "")
 
 

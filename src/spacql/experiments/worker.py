@@ -78,7 +78,6 @@ def keep_compiled() -> None:
     from spacql.data.cache import folder
 
     jax.config.update("jax_compilation_cache_dir", str(folder() / "compiled"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
 
 
 def end_with_parent() -> None:

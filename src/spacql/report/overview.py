@@ -5,10 +5,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from spacql.experiments.tables import overlapping_with_best
+from spacql.experiments.pairs import not_told_from_best
 from spacql.report.charts import COLOURS
 from spacql.report.markup import count, join, number, table, tag
 from spacql.report.subject import Subject
+from spacql.report.teams import ENOUGH
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Standing:
     label: str
     mean: float | None  # of the mean scores on the datasets that all algorithms have seen
     highest: int  # on how many datasets
-    near: int  # on how many it is the highest, or its interval overlaps with that of the highest
+    near: int  # on how many it is the highest, or cannot be told from the highest seed by seed
 
 
 def standings(subject: Subject) -> tuple[list[Standing], int]:
@@ -28,11 +29,11 @@ def standings(subject: Subject) -> tuple[list[Standing], int]:
     means: dict[str, list[float]] = {name: [] for name in names}
     for found in subject.datasets.values():
         scored = [team for team in found if team.statistics is not None]
-        marked = overlapping_with_best([team.statistics for team in scored])
+        marked = not_told_from_best([team.by_seed for team in scored], ENOUGH)
         for team, is_near in zip(scored, marked, strict=True):
             near[team.label] += is_near
         if scored:
-            highest[max(scored, key=lambda team: team.centre or 0.0).label] += 1
+            highest[max(scored, key=lambda team: team.mean or 0.0).label] += 1
         if {team.label for team in scored} == set(names):
             for team in scored:
                 means[team.label].append(team.statistics.mean if team.statistics else 0.0)
@@ -52,8 +53,8 @@ def overview(subject: Subject) -> str:
     first = order[0]
     return (
         f"{first.label} has the highest mean score, {number(first.mean)}, over "
-        f"{count(complete, 'dataset')}. It is the highest, or its interval overlaps with that of "
-        f"the highest, on {first.near} of {len(subject.datasets)}."
+        f"{count(complete, 'dataset')}. It is the highest, or cannot be told from the highest "
+        f"seed by seed, on {first.near} of {len(subject.datasets)}."
     )
 
 
@@ -66,8 +67,11 @@ def standings_table(subject: Subject) -> Markup:
         for one in order
     ]  # fmt: skip
     caption = f"Over {count(len(subject.datasets), 'dataset')}"
-    note = "Highest or near it: three seeds or more, and an interval that overlaps with that of "
-    note += f"the highest. Mean score: over the {complete} datasets that all have seen."
+    note = (
+        "Highest or near it: three seeds or more, and a difference to the highest, seed by seed, "
+        "whose 95 % t interval has 0 in it. "
+        f"Mean score: over the {complete} datasets that all have seen."
+    )
     head = ["algorithm", "mean score", "highest on", "highest or near it on"]
     return join([table(head, rows, caption=caption), tag("p", note, class_="note")])
 

@@ -16,7 +16,8 @@ from spacql import records
 from spacql.errors import InputError, SpacqlError
 from spacql.experiments.store import Store, StoredRun, digest, run_folders
 from spacql.files import as_record, read_record
-from spacql.report.records import Described, Diverged, Evaluated, Level, Result
+from spacql.reference import Reference
+from spacql.report.run_files import Described, Diverged, Evaluated, Level, Result
 from spacql.training.metrics import read_metrics
 
 POINTS = 50  # most points of a curve
@@ -166,7 +167,7 @@ def _with_level(run: Trained) -> Trained:
     random, expert = (_number(run.reference.get(name)) for name in ("random", "expert"))
     if log is None or random is None or expert is None or random == expert:
         return run
-    level = 100 * (float(log.team_returns.mean()) - random) / (expert - random)
+    level = Reference(random, expert).score(float(log.team_returns.mean()))
     return replace(run, level=level)
 
 

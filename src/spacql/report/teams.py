@@ -70,6 +70,14 @@ class Team:
         return None if self.statistics is None else self.statistics.iqm
 
     @property
+    def mean(self) -> float | None:
+        return None if self.statistics is None else self.statistics.mean
+
+    @property
+    def by_seed(self) -> dict[int, float]:
+        return {run.seed: run.score for run in self.runs if run.score is not None}
+
+    @property
     def paper(self) -> tuple[float, float | None] | None:
         return published_score(self.dataset, self.algorithm)
 

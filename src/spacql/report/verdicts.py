@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from spacql.experiments.tables import Statistics, overlapping_with_best
+from spacql.experiments.pairs import not_told_from_best
+from spacql.experiments.tables import Statistics
 from spacql.report.markup import count, number, span
 from spacql.report.teams import ENOUGH, Team
 
@@ -17,8 +18,8 @@ def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str
     if len(scored) == 1:
         beside = against_log(scored[0])
         return _one(scored[0]) + (f" That is {beside}." if beside else "")
-    best = max(scored, key=lambda team: team.centre or float("-inf"))
-    marked = overlapping_with_best([team.statistics for team in scored])
+    best = max(scored, key=lambda team: team.mean or float("-inf"))
+    marked = not_told_from_best([team.by_seed for team in scored], ENOUGH)
     close = [t.label for t, near in zip(scored, marked, strict=True) if near and t is not best]
     text = f"{best.label} scores highest on {dataset}: {_score(best)}."
     if brief:
@@ -28,8 +29,8 @@ def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str
         who = "" if few == [team.label for team in scored] else f" of {listed(few)}"
         return f"{text} Fewer than three seeds{who}: chance may have made the order."
     if close:
-        return text + f" Its interval overlaps with that of {listed(close)}."
-    return text + " No other interval overlaps with its own."
+        return text + f" Seed by seed it cannot be told from {listed(close)}."
+    return text + " Seed by seed it can be told from every other."
 
 
 def _one(team: Team) -> str:

@@ -1,0 +1,240 @@
+"""What stands below a table of many datasets: means over them, who is best how often, what a run
+costs, how often the paper's numbers are reached, and two algorithms compared over all."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from spacql.experiments.pairs import Estimate, Scores, differences, improvement, mean_over
+from spacql.experiments.paper import published
+from spacql.experiments.plans import Plan
+from spacql.experiments.store import Store
+from spacql.experiments.tables import ENOUGH, by_seed, grid, markdown_row, plain_zero
+from spacql.reference import stored as references
+
+OURS = ("spacql", "aspac")  # whose scores are held against SPaCQL's published ones
+SAME_WORLD = "spread"  # where a published return is the same return here
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A small table of texts, and the numbers behind it."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]  # a line break within a text is kept
+    numbers: tuple[dict[str, Any], ...]
+
+
+def scores_of(plan: Plan, store: Store) -> dict[str, dict[str, dict[int, float]]]:
+    """By method, then dataset, then seed."""
+    found: dict[str, dict[str, dict[int, float]]] = {}
+    for _, method, column in plan.cells():
+        scores = by_seed(plan.stored(store, method, column))
+        found.setdefault(method.label, {})[column.dataset] = scores
+    return found
+
+
+def tasks_of(plan: Plan) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(column.task for _, _, column in plan.cells()))
+
+
+def extras(plan: Plan, store: Store) -> list[Extra]:
+    """What belongs below a plan's own tables; nothing where there is no run."""
+    if plan.name == "pairs":
+        return [by_task(plan, store), over_all(plan, store)]
+    if plan.name != "table2" or not any(plan.stored(store, m, c) for _, m, c in plan.cells()):
+        return []
+    return [means(plan, store), costs(plan, store)]
+
+
+def lines(plan: Plan, store: Store) -> list[str]:
+    """Sentences below those."""
+    if plan.name == "pairs":
+        return [
+            "By task and over all: the mean within a seed of a task, then over tasks, with its "
+            "95 % t interval; only datasets that both have. More likely higher: in how many of "
+            "the pairs (a dataset and a seed) the first is, with Wilson's 95 % interval."
+        ]
+    return reached(plan, store) if extras(plan, store) else []
+
+
+def shared(scores: Mapping[str, Scores]) -> tuple[list[str], list[str]]:
+    """The datasets on which every method with any score has one, and the methods without."""
+    absent = [name for name, cells in scores.items() if not any(cells.values())]
+    there = [cells for name, cells in scores.items() if name not in absent]
+    names = there[0] if there else {}
+    return [d for d in names if all(cells.get(d) for cells in there)], absent
+
+
+def means(plan: Plan, store: Store) -> Extra:
+    """By task and over all, on the datasets that all methods have."""
+    scores = scores_of(plan, store)
+    datasets, absent = shared(scores)
+    tasks = tasks_of(plan)
+    rows, numbers = [], []
+    for name, cells in scores.items():
+        here = {d: cells[d] for d in datasets if name not in absent}
+        of_task = {t: mean_over({d: x for d, x in here.items() if d.startswith(f"{t}-")})
+                   for t in tasks}  # fmt: skip
+        estimates = of_task | {"all": mean_over(here)}
+        rows.append((name, *(_interval(found) for found in estimates.values())))
+        numbers += [{"method": name, "over": where, **_json(x)} for where, x in estimates.items()]
+    title = f"Mean over the {len(datasets)} datasets that all have, with its 95 % interval"
+    return Extra(title, ("", *tasks, "all"), tuple(rows), tuple(numbers))
+
+
+def costs(plan: Plan, store: Store) -> Extra:
+    """How often each method is best or cannot be told from the best, and seconds of a run."""
+    blocks = [grid(plan, block, store) for block in plan.blocks]
+    columns = [column for rows in blocks for column in zip(*rows, strict=True)]
+    judged = [column for column in columns if any(cell.best for cell in column)]
+    tasks = tasks_of(plan)
+    seconds: dict[tuple[str, str], list[float]] = {}
+    for _, method, column in plan.cells():
+        runs = plan.stored(store, method, column)
+        seconds.setdefault((method.label, column.task), []).extend(run.seconds for run in runs)
+    rows, numbers = [], []
+    for name in dict.fromkeys(method.label for _, method, _ in plan.cells()):
+        mine = [(cell, column) for column in judged for cell in column if cell.method.label == name]
+        best = sum(cell.best for cell, _ in mine)
+        alone = sum(cell.best and sum(c.best for c in column) == 1 for cell, column in mine)
+        compared = sum(c.statistics is not None and c.statistics.seeds >= ENOUGH for c, _ in mine)
+        took = {task: median(seconds[name, task]) for task in tasks if seconds.get((name, task))}
+        times = [f"{took[task]:,.0f}" if task in took else "–" for task in tasks]
+        rows.append((name, f"{best} of {compared}" if compared else "–", str(alone), *times))
+        numbers.append({"method": name, "best_or_tied": best, "best_alone": alone,
+                        "compared": compared, "seconds": took})  # fmt: skip
+    head = ("", "best or tied", "alone", *(f"{task}, s" for task in tasks))
+    title = (
+        "Best or not to be told from the best, of the datasets with three seeds or more; alone; "
+        "seconds of one run on one core, median"
+    )
+    return Extra(title, head, tuple(rows), tuple(numbers))
+
+
+def here(dataset: str, score: float) -> float:
+    """A published score on our scale, in the one world where both have the same returns."""
+    task = dataset.partition("-")[0]
+    if task != SAME_WORLD:
+        return score
+    ours, *_, theirs = references(task)
+    return ours.score(theirs.random + score / 100 * theirs.span)
+
+
+def reached(plan: Plan, store: Store) -> list[str]:
+    """On how many datasets SPaCQL's published score is reached or passed, and by whom."""
+    scores = scores_of(plan, store)
+    ours, *_, theirs = references(SAME_WORLD)
+    found = []
+    for name in OURS:
+        cells = {d: sum(x.values()) / len(x) for d, x in scores.get(name, {}).items() if x}
+        goals = {d: here(d, goal[0]) for d in cells if (goal := published(d, "spacql"))}
+        if not goals:
+            found.append(f"{name}: no run.")
+            continue
+        above = [d for d, goal in goals.items() if cells[d] >= goal]
+        of = f"{len(above)} of {len(goals)}" + ("" if len(goals) == 16 else " (of 16 datasets)")
+        found.append(f"{name}: {of}{': ' if above else ''}{', '.join(above)}.")
+    factor = theirs.span / ours.span
+    return [
+        f"SPaCQL's published scores ({SAME_WORLD}'s times {factor:.3f}, for our expert is better), "
+        f"reached or passed by the mean of {' '.join(found)}"
+    ]
+
+
+def against(plan: Plan) -> str:
+    """The method that all others are compared with."""
+    return next((first for block in plan.blocks for first, _ in block.pairs), "")
+
+
+def _gaps(plan: Plan, store: Store) -> dict[str, dict[str, dict[int, float]]]:
+    scores, first = scores_of(plan, store), against(plan)
+    mine = scores.get(first, {})
+    return {name: differences(mine, x) for name, x in scores.items() if name != first}
+
+
+def by_task(plan: Plan, store: Store) -> Extra:
+    tasks, rows, numbers = tasks_of(plan), [], []
+    for name, gaps in _gaps(plan, store).items():
+        found = [mean_over({d: x for d, x in gaps.items() if d.startswith(f"{task}-")})
+                 for task in tasks]  # fmt: skip
+        rows.append((f"- {name}", *(_interval(x, mark=True) for x in found)))
+        numbers += [{"method": name, "over": t, **_json(x)}
+                    for t, x in zip(tasks, found, strict=True)]  # fmt: skip
+    head = (against(plan), *tasks)
+    return Extra("By task", head, tuple(rows), tuple(numbers))
+
+
+def over_all(plan: Plan, store: Store) -> Extra:
+    rows, numbers = [], []
+    for name, gaps in _gaps(plan, store).items():
+        found, share = mean_over(gaps), improvement(gaps)
+        cells = [mean_over({dataset: gap}) for dataset, gap in gaps.items()]
+        told = [c for c in cells if c is not None and c.told]
+        ahead, behind = (sum(sign * c.mean > 0 for c in told) for sign in (1, -1))
+        likely = "–"
+        if share is not None:
+            likely = f"{share.share:.0%} [{share.low:.0%}, {share.high:.0%}] of {share.pairs}"
+        counts = f"{ahead}, {len(cells) - len(told)}, {behind}"
+        rows.append((f"- {name}", _interval(found, mark=True), likely, counts if cells else "–"))
+        numbers.append({"method": name, **_json(found), "ahead": ahead, "behind": behind,
+                        "not_told": len(cells) - len(told),
+                        "improvement": None if share is None else share._asdict()})  # fmt: skip
+    head = (against(plan), "mean difference", "more likely higher", "ahead, not told, behind")
+    return Extra("Over all datasets", head, tuple(rows), tuple(numbers))
+
+
+def _interval(found: Estimate | None, mark: bool = False) -> str:
+    if found is None:
+        return "–"
+    text = plain_zero(found.mean, 1)
+    if found.low is not None and found.high is not None:
+        text += f" [{plain_zero(found.low, 1)}, {plain_zero(found.high, 1)}]"
+    return f"**{text}**" if mark and found.told else text
+
+
+def _json(found: Estimate | None) -> dict[str, Any]:
+    return {} if found is None else asdict(found)
+
+
+def markdown(plan: Plan, store: Store) -> str:
+    """The extras of a plan, behind its tables."""
+    parts = []
+    for extra in extras(plan, store):
+        table = [markdown_row(extra.head), markdown_row(["---", *["---:"] * (len(extra.head) - 1)])]
+        parts += [f"{extra.title}:", "\n".join([*table, *map(markdown_row, extra.rows)])]
+    return "".join(f"\n{part}\n" for part in [*parts, *lines(plan, store)])
+
+
+def show(plan: Plan, store: Store) -> None:
+    """In the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    for extra in extras(plan, store):
+        console.print(extra.title, highlight=False, markup=False)
+        table = Table(extra.head[0], box=None, padding=(0, 1, 0, 0), header_style="underline")
+        for title in extra.head[1:]:
+            table.add_column(title, justify="right")
+        for row in extra.rows:
+            table.add_row(*(_text(cell, Text) for cell in row))
+        console.print(table)
+        console.print()
+    for line in lines(plan, store):
+        console.print(line, highlight=False, markup=False)
+
+
+def _text(cell: str, make: Callable[..., Any]) -> Any:
+    """A marked cell in bold and with a star; an interval below its number."""
+    plain = cell.strip("*")
+    marked = plain != cell
+    return make(plain.replace(" [", "\n[") + ("*" if marked else ""), "bold" if marked else "")
+
+
+def numbers(plan: Plan, store: Store) -> list[dict[str, Any]]:
+    """As JSON."""
+    return [{"title": x.title, "rows": list(x.numbers)} for x in extras(plan, store)]
