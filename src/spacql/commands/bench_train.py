@@ -172,6 +172,8 @@ def _measure(
     import tempfile
     from dataclasses import replace
 
+    import jax
+
     from spacql import runs
     from spacql.algorithms.registry import find
     from spacql.algorithms.settings import configure
@@ -188,6 +190,8 @@ def _measure(
     described = runs.describe(algorithm, short, dataset, seed, episodes=plan["episodes"])
     chunk = loop.chunk_length(rounds, loop.Schedule(10, 10))
     with tempfile.TemporaryDirectory() as folder:
+        # What is compiled here is compiled anew, and once.
+        jax.config.update("jax_compilation_cache_dir", str(Path(folder) / "compiled"))
         place = Path(folder) / "run"
         runs.open_folder(place, described, resume=False)
         with _timed(clock):
@@ -273,7 +277,7 @@ def _peak(size: int = 2048) -> float:
 def _split(module: Any, config: Any, dataset: Any, clock: Clock) -> tuple[float, float, float]:
     """Seconds of a critic step and of an actor step, and the operations of a chunk's products.
 
-    A second program with two more critic steps a round tells what one costs.
+    A second program with more or fewer critic steps a round, run in turn, tells what one costs.
     """
     from dataclasses import replace
     from functools import partial
@@ -284,23 +288,28 @@ def _split(module: Any, config: Any, dataset: Any, clock: Clock) -> tuple[float,
     from spacql.training import loop
 
     rows, key = loop.usable_rows(module, dataset), jax.random.key(0, impl="rbg")
+    numbers = jnp.arange(loop.CHUNK)
 
-    def arguments(config: Any) -> tuple[Any, ...]:
+    def ready(config: Any) -> tuple[Any, Any]:
         init = partial(module.init, spec=dataset.spec, config=config,
                        statistics=dataset.statistics())  # fmt: skip
         state = jax.jit(init)(jax.random.key(0))
-        return state, loop.gather(dataset, rows, 0, 0, loop.CHUNK, config), key
+        return state, loop.gather(dataset, rows, 0, 0, loop.CHUNK, config)
 
-    more = replace(config, updates=config.updates + 2)
-    state, batches, _ = arguments(more)
-    run = clock.timed("more", loop.compiled_chunk(module, more))
-    for _ in range(7):
-        state, _ = run(state, batches, key, jnp.arange(loop.CHUNK))
+    steps = {"usual": config.updates, "other": 1 if config.updates > 1 else 3}
+    programs = {}
+    for name, updates in steps.items():
+        other = replace(config, updates=updates)
+        programs[name] = (clock.timed(name, loop.compiled_chunk(module, other)), *ready(other))
+    for _ in range(6):
+        for name, (run, state, batches) in programs.items():
+            state, _ = run(state, batches, key, numbers)
+            programs[name] = (run, state, batches)
     traced = jax.make_jaxpr(loop.compiled_chunk(module, config))
-    flop = products(traced(*arguments(config), jnp.arange(loop.CHUNK)).jaxpr)
-    usual = clock.usual("update") / loop.CHUNK
-    critics = max(0.0, (clock.usual("more") / loop.CHUNK - usual) / 2)
-    return critics, max(0.0, usual - config.updates * critics), flop
+    flop = products(traced(*ready(config), key, numbers).jaxpr)
+    usual, other = (clock.usual(name) / loop.CHUNK for name in steps)
+    critics = (usual - other) / (steps["usual"] - steps["other"])
+    return critics, usual - config.updates * critics, flop
 
 
 def products(program: Any) -> float:
