@@ -150,7 +150,9 @@ def test_a_checkpoint_gives_back_every_bit(name, tmp_path) -> None:
 
 
 if __name__ == "__main__":
-    jax.config.update("jax_disable_most_optimizations", True)  # the bits of conftest.QUICK
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    import conftest  # noqa: F401  compiles as the tests do; before anything is computed
+
     recorded = dict(np.load(RECORDED))
     if str(recorded["processor"]) != processor() and set(sys.argv[1:]) != set(CASES):
         sys.exit("The others were recorded on another processor: record all cases.")

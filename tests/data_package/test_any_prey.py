@@ -46,35 +46,26 @@ def published(tmp_path, monkeypatch):
     return tmp_path / "prey"
 
 
-def test_four_commands_make_the_published_arena(tiny, published, tmp_path, capsys):
-    small = ("--transitions", 500)
-    for words in (
-        ("data", "make", "tag-random", "--prey", published, "--out", tmp_path / "random", *small),
-        ("data", "behaviours", "tag", "--prey", published, "--out", tmp_path / "b"),
-        ("data", "make", "tag-expert", "--prey", published, "--behaviours", tmp_path / "b",
-         "--out", tmp_path / "expert", *small),
-    ):  # fmt: skip
-        assert run(*words) == 0
-    for quality in ("random", "expert"):
-        dataset = load_dataset(tmp_path / quality, verify=True)
-        assert dataset.spec.prey == "published"
-        assert dataset.info["reference"]["random"] == -4.1
-        assert dataset.info["reference"]["expert"] == 185.6
-        (action,) = dataset.prey.act([np.ones(14)])
-        (same,) = Policy.load(published).act([np.ones(14)])
-        assert (action == same).all()
+SMALL = ("--transitions", 500)
 
-    # A replay, too, and with the behaviours' own prey if none is named.
-    replay = tmp_path / "replay"
-    assert (
-        run("data", "make", "tag-medium-replay", "--behaviours", tmp_path / "b", "--out", replay)
-        == 0
-    )
-    assert load_dataset(replay).prey.name == "published"
 
-    # Training, evaluation and the picture use the prey that the data carries.
+def check_arena(folder, published):
+    """The data is that of the published prey, and carries it."""
+    dataset = load_dataset(folder, verify=True)
+    assert dataset.spec.prey == "published"
+    assert dataset.info["reference"]["random"] == -4.1
+    assert dataset.info["reference"]["expert"] == 185.6
+    (action,) = dataset.prey.act([np.ones(14)])
+    (same,) = Policy.load(published).act([np.ones(14)])
+    assert (action == same).all()
+
+
+def test_training_and_evaluation_use_the_prey_that_the_data_carries(published, tmp_path, capsys):
+    folder = tmp_path / "random"
+    assert run("data", "make", "tag-random", "--prey", published, "--out", folder, *SMALL) == 0
+    check_arena(folder, published)
     out = tmp_path / "run" / "seed-0"
-    trained = spacql.train("bc", tmp_path / "random", out=out, rounds=2, episodes=8)
+    trained = spacql.train("bc", folder, out=out, rounds=2, episodes=8)
     assert trained.result["evaluation"]["prey"] == "published"
     assert trained.result["evaluation"]["reference"]["expert"] == 185.6
     capsys.readouterr()
@@ -84,6 +75,20 @@ def test_four_commands_make_the_published_arena(tiny, published, tmp_path, capsy
     assert found["prey"] == "published"
     assert found["score"] is not None
     assert (tmp_path / "x.gif").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_behaviours_are_trained_against_a_prey_and_make_its_data(tiny, published, tmp_path):
+    made = ("--behaviours", tmp_path / "b", "--out")
+    for words in (
+        ("data", "behaviours", "tag", "--prey", published, "--out", tmp_path / "b"),
+        ("data", "make", "tag-expert", "--prey", published, *made, tmp_path / "expert", *SMALL),
+        # A replay, too, and with the behaviours' own prey if none is named.
+        ("data", "make", "tag-medium-replay", *made, tmp_path / "replay"),
+    ):
+        assert run(*words) == 0
+    check_arena(tmp_path / "expert", published)
+    assert load_dataset(tmp_path / "replay").prey.name == "published"
 
 
 def test_preys_that_do_not_belong_are_refused_with_a_sentence(tiny, published, tmp_path, capsys):

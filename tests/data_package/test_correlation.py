@@ -55,6 +55,7 @@ def test_known_correlation_under_strongly_state_dependent_policies_is_found(rho)
     assert min(found.explained) > 0.6
 
 
+@SLOW
 def test_copied_actions_are_near_one():
     rng = np.random.default_rng(2)
     state, action = rng.normal(size=(ROWS, 6)), rng.uniform(-1, 1, (ROWS, 1))
