@@ -150,6 +150,9 @@ def markdown(by_dataset: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str
         "Rank correlation with true scores / regret of the choice in points of score / share of "
         "90 % intervals that hold the truth."
     )
+    missing = [name for name in DATASETS if name not in by_dataset]
+    if missing:
+        note += f" Not measured: {', '.join(missing)}."
     return "\n".join([*lines, "", note]) + "\n"
 
 
