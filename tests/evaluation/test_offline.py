@@ -102,6 +102,13 @@ def test_choices_are_by_the_bound_before_intervals_were_calibrated():
     assert bound(x, "fqe") == 8.0
 
 
+def test_no_return_is_expected_that_the_rewards_do_not_allow(evaluator):
+    reward = evaluator.dataset.team_reward[evaluator.dataset.transition_rows()].max()
+    for strength in (3.0, 0.0):
+        found = evaluator.evaluate(pushing(strength)).estimate
+        assert found.low <= found.mean <= found.high <= evaluator.horizon * reward + 1e-6
+
+
 def test_discounted_returns_are_those_of_transitions():
     dataset = log(3)
     found = discounted_returns(dataset, 0.9)

@@ -127,6 +127,14 @@ class Evaluator:
         return Trust(correlation, float(error.mean()), rms, len(true))
 
     @cached_property
+    def highest(self) -> float:
+        """What an episode would return that is as long as any, of nothing but the best reward."""
+        rewards = self.dataset.team_reward[self.dataset.transition_rows()]
+        longest = int(np.diff(self.dataset.starts).max()) - 1
+        highest = longest * float(rewards.max())
+        return max(highest, 0.0) if self.dataset.terminated.any() else highest
+
+    @cached_property
     def logged(self) -> tuple[np.ndarray, np.ndarray]:
         """All episodes' returns, undiscounted and discounted."""
         return self.dataset.team_returns, discounted_returns(self.dataset, self.discount)
@@ -156,7 +164,8 @@ class Evaluator:
                 )
             by_model = name == "model"
             both = self._by_model(policy) if by_model else self._by_fqe(policy, name == "fqe")
-            found[name], discounted[name] = (wider(x, WIDER.get(name, 1.0)) for x in both)
+            whole, part = (wider(x, WIDER.get(name, 1.0)) for x in both)
+            found[name], discounted[name] = at_most(whole, self.highest), part
         agents = self.dataset.spec.agents
         return OfflineEvaluation(
             policy=policy.name,
@@ -241,6 +250,11 @@ def check_fits(policy: Policy, dataset: Dataset) -> None:
 
 def wider(x: Interval, factor: float) -> Interval:
     return Interval(x.mean, x.mean - factor * (x.mean - x.low), x.mean + factor * (x.high - x.mean))
+
+
+def at_most(x: Interval, highest: float) -> Interval:
+    """The same, but not above what is possible."""
+    return Interval(min(x.mean, highest), min(x.low, highest), min(x.high, highest))
 
 
 def bound(x: Interval, estimator: str) -> float:
