@@ -17,9 +17,10 @@ import sys
 from pathlib import Path
 
 from spacql.commands.reproduce import PICTURES
-from spacql.experiments import claims, figures, overall, sweeps, tables
+from spacql.experiments import claims, figures, overall, selection, sweeps, tables
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
+from spacql.fitting import truth
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "figures"
@@ -32,8 +33,13 @@ def made(command: str, store: Store, figures_at: str) -> str:
     group, name, *words = shlex.split(command)
     if (group, name) == ("results", "sweeps"):
         return sweeps.markdown(sweeps.stored(store, words))
+    if (group, name) == ("results", "fits"):
+        return truth.markdown(truth.stored(store.results))
     if group != "reproduce":
         raise SystemExit(f"There is no table to make with: spacql {command}")
+    if name == "selection":
+        pools = selection.stored(store.results)
+        return selection.markdown({key: selection.statistics(p) for key, p in pools.items()})
     if name == "claims":  # README is short
         return claims.brief(store) if figures_at.startswith("docs") else claims.markdown(store)
     if name in PICTURES:

@@ -14,6 +14,7 @@ import numpy as np
 import tyro
 
 import spacql
+from spacql.fitting import truth
 
 STEPS = 48  # half hours: a day
 HEAT = (3.0, 4.0)  # kW at most, per agent
@@ -81,18 +82,17 @@ def main(
     out: Path = Path("thermostat"),
     episodes: int = 400,
     level: Literal["quick", "normal", "thorough"] = "quick",
+    keep: Path | None = None,
 ) -> None:
     found = spacql.fit(log(episodes), out, level=level, quiet=False, tell=print)
     print(found.result["words"])
 
-    true_log = play(thermostats, 2000, seed=1)[2].sum(axis=1).mean()
-    print(f"\nIn truth: the thermostats {true_log:.1f}")
-    for row in found.table:
-        policy = spacql.Policy.load(out / "runs" / row["label"])
-        true = play(lambda now, _, p=policy: p.act(now), 2000, seed=1)[2].sum(axis=1).mean()
-        mark = "  <- chosen" if row["label"] == found.chosen else ""
-        print(f"  {row['label']:<12} {true:8.1f}   (expected {row['mean']:.1f}, "
-              f"{row['low']:.1f} to {row['high']:.1f}){mark}")  # fmt: skip
+    def tried(team):
+        act = thermostats if team is None else lambda now, _: team.act(now)
+        return play(act, 2000, seed=1)[2].sum(axis=1)
+
+    command = f"python examples/thermostat.py --out {out.name}"
+    truth.compare(found, tried, command, keep=keep)
 
 
 if __name__ == "__main__":

@@ -79,3 +79,33 @@ def test_own_executor(tmp_path, small_data, capsys) -> None:
 
 def test_runs_go_where_the_docs_say() -> None:
     assert default_folder("spacql", "spread-random") == Path("runs/spacql-spread-random")
+
+
+def test_foreign_logs_records_before_it_fits_and_tries_afterwards(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("mpe2", reason="NOT TESTED: MPE2 is missing")
+    import spacql
+    from spacql.fitting import Fit
+
+    def fit(logs, out, **_):
+        """A round of cloning in place of a portfolio."""
+        dataset = spacql.load_dataset(logs)
+        assert dataset.n_episodes == 12
+        assert dataset.spec.observation_sizes == (3, 11)
+        rows = [{"label": x, "mean": -1.0, "low": -2.0, "high": 0.0} for x in ("bc", "other")]
+        run = spacql.train("bc", dataset, rounds=1, batch_size=8, out=out / "runs" / "bc")
+        run.policy.save(out / "runs" / "other" / "policy")
+        result = {"words": "", "level": "quick", "data": {"episodes": 12, "transitions": 300},
+                  "table": rows}  # fmt: skip
+        return Fit(out, run.policy, "other", "inconclusive", result)
+
+    monkeypatch.setattr(spacql, "fit", fit)
+    kept = tmp_path / "results" / "fits" / "speaker.json"
+    example("foreign_logs").main("speaker", tmp_path / "x", episodes=12, trials=3, keep=kept)
+    said = capsys.readouterr().out
+    assert "the log" in said
+    assert "<- chosen" in said
+    from spacql.fitting import truth
+
+    (line,) = truth.markdown(truth.stored(tmp_path / "results")).splitlines()[2:3]
+    assert line.startswith("| speaker | 12 |")
+    assert "-1 (-2 to 0)" in line

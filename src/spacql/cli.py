@@ -41,6 +41,7 @@ COMMANDS = {
     "results add": "spacql.commands.results:results_add",
     "results list": "spacql.commands.results:results_list",
     "results sweeps": "spacql.commands.results:results_sweeps",
+    "results fits": "spacql.commands.results:results_fits",
     "report": "spacql.commands.report:report",
     "theory": "spacql.commands.theory:theory",
     "bench worlds": "spacql.commands.bench:bench_worlds",

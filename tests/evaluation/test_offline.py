@@ -4,9 +4,9 @@ from worlds_toy import log, pushing, true_return
 
 import spacql
 from spacql.errors import InputError
-from spacql.evaluation import fqe, heldout, model
-from spacql.evaluation.intervals import interval
-from spacql.evaluation.offline import Evaluator
+from spacql.evaluation import distance, fqe, heldout, model
+from spacql.evaluation.intervals import Interval, interval
+from spacql.evaluation.offline import WIDER, Evaluator, bound, discounted_returns, wider
 
 MODEL = model.Config(members=3, hidden=(32, 32), steps=600, batch_size=64)
 FQE = fqe.Config(critics=2, hidden=(32, 32), steps=600, batch_size=64, learning_rate=0.003)
@@ -94,3 +94,31 @@ def test_a_policy_of_other_agents_is_refused(evaluator):
         evaluator.evaluate(other)
     with pytest.raises(InputError, match="no estimator 'magic'"):
         evaluator.evaluate(pushing(1.0), ("magic",))
+
+
+def test_choices_are_by_the_bound_before_intervals_were_calibrated():
+    x = Interval(10.0, 8.0, 12.0)
+    assert wider(x, 3.0) == Interval(10.0, 4.0, 16.0)
+    assert bound(wider(x, WIDER["model"]), "model") == pytest.approx(8.0)
+    assert bound(x, "fqe") == 8.0
+
+
+def test_no_return_is_expected_that_the_rewards_do_not_allow(evaluator):
+    reward = evaluator.dataset.team_reward[evaluator.dataset.transition_rows()].max()
+    for strength in (3.0, 0.0):
+        found = evaluator.evaluate(pushing(strength)).estimate
+        assert found.low <= found.mean <= found.high <= evaluator.horizon * reward + 1e-6
+
+
+def test_discounted_returns_are_those_of_transitions():
+    dataset = log(3)
+    found = discounted_returns(dataset, 0.9)
+    rows = slice(dataset.starts[1], dataset.starts[2] - 1)
+    reward = dataset.team_reward[rows]
+    assert found[1] == pytest.approx(float((reward * 0.9 ** np.arange(len(reward))).sum()))
+    np.testing.assert_allclose(discounted_returns(dataset, 1.0), dataset.team_returns, rtol=1e-5)
+
+
+def test_the_behaviour_itself_is_expected_to_return_what_the_log_did(evaluator):
+    itself = distance.behaviour(evaluator.densities, evaluator.dataset.spec)
+    assert evaluator.evaluate(itself).estimate.mean == pytest.approx(evaluator.log.mean, abs=0.1)

@@ -3,7 +3,18 @@ import math
 import pytest
 
 from spacql.errors import InputError
-from spacql.experiments.selection import NAMES, Entry, blocks, markdown, statistics
+from spacql.evaluation.offline import ESTIMATORS
+from spacql.experiments.pools import POOL, complete
+from spacql.experiments.selection import (
+    DATASETS,
+    NAMES,
+    Entry,
+    markdown,
+    statistics,
+    stored,
+    summary,
+)
+from spacql.files import write_json
 
 NAN = float("nan")
 
@@ -21,8 +32,8 @@ def test_a_perfect_estimator_has_correlation_one_and_no_regret():
     assert found["coverage"] == 1
 
 
-def test_the_choice_is_by_the_lower_bound_and_costs_what_the_best_is_ahead():
-    pool = [entry(80, 90, 10, 95), entry(60, 70, 65, 75), entry(0, 20, 15, 25)]
+def test_the_choice_is_by_the_bound_and_costs_what_the_best_is_ahead():
+    pool = [entry(80, 90, -300, 95), entry(60, 70, 65, 75), entry(0, 20, 15, 25)]
     found = statistics(pool)["model"]
     assert found["regret"] == 20
     assert found["coverage"] == pytest.approx(1 / 3)
@@ -51,7 +62,75 @@ def test_the_table_has_a_row_per_dataset_and_a_column_per_estimator():
 
 
 def test_every_pool_has_at_least_twelve_policies_and_there_are_sixteen():
-    (block,) = blocks()
-    assert len(block.methods) >= 12
-    assert len(block.columns) == 16
-    assert len({method.label for method in block.methods}) == len(block.methods)
+    labels = [pooled.label for pooled in POOL]
+    assert len(set(labels)) == len(labels) >= 12
+    assert "bc" in labels
+    assert len(DATASETS) == 16
+
+
+def test_the_summary_counts_choices_that_are_close_and_names_the_worst_beside_cloning():
+    good = [Entry("bc", 50, {"model": (50, 45, 55)}), Entry("x", 80, {"model": (80, 75, 85)}),
+            Entry("y", 10, {"model": (10, 5, 15)})]  # fmt: skip
+    bad = [Entry(e.label, e.score, {"model": (-e.score, -e.score, -e.score)}) for e in good]
+    found = summary({"a": statistics(good), "b": statistics(bad)})["model"]
+    assert (found["close"], found["datasets"]) == (1, 2)
+    assert found["below_cloning"] == 40
+    assert found["regret"] == 35
+
+
+def record(scores):
+    """What a measured pool has on disk: every estimator is right to the point."""
+    interval = {"mean": 0.0, "low": 0.0, "high": 0.0}
+    return {
+        "reference": {"random": 0.0, "expert": 200.0},
+        "policies": {
+            label: {
+                "score": score,
+                "distance": {"a": 1.0, "b": 3.0},
+                "outside": {"a": 0.0, "b": 0.0},
+                "training": {"td_error": 2.0},
+                "estimates": {
+                    name: interval | {"mean": 2 * score, "low": 2 * score - 4, "high": 2 * score}
+                    for name in ESTIMATORS
+                },
+            }
+            for label, score in scores.items()
+        },
+    }
+
+
+def test_a_stored_pool_is_read_as_scores_and_is_complete_when_every_policy_is_there(tmp_path):
+    path = tmp_path / "selection" / "tag-expert-0.json"
+    labels = [pooled.label for pooled in POOL]
+    write_json(path, record({label: float(k) for k, label in enumerate(labels[1:])}))
+    assert not complete(path)
+    write_json(path, record({label: float(k) for k, label in enumerate(labels)}))
+    assert complete(path)
+    pools = stored(tmp_path)
+    assert list(pools) == ["tag-expert"]
+    assert stored(tmp_path, ["spread"]) == {}
+    entry = pools["tag-expert"][3]
+    assert entry.estimates["fqe"] == pytest.approx((3.0, 1.0, 3.0))
+    assert entry.estimates["TD error"][0] == -2
+    assert entry.estimates["distance to the data"][0] == -2
+    found = statistics(pools["tag-expert"])["fqe"]
+    assert found["regret"] == 0
+    assert found["above_cloning"] == len(POOL) - 1
+
+
+def test_the_command_prints_what_is_stored_and_says_what_is_missing(tmp_path, capsys):
+    from spacql.cli import main
+
+    def run(*more):
+        with pytest.raises(SystemExit) as end:
+            main(["reproduce", "selection", "--stored", "--results", str(tmp_path), *more])
+        return end.value.code
+
+    assert run() == 2
+    assert "Leave out --stored" in capsys.readouterr().err
+    pool = record({pooled.label: float(k) for k, pooled in enumerate(POOL)})
+    write_json(tmp_path / "selection" / "tag-expert-0.json", pool)
+    assert run("--only", "tag") == 0
+    assert "| tag-expert | 12 |" in capsys.readouterr().out
+    assert run("--only", "chess") == 2
+    assert "no such dataset" in capsys.readouterr().err

@@ -26,7 +26,9 @@ def tiny(monkeypatch):
     )  # fmt: skip
 
 
-def test_fit_finds_a_better_policy_without_a_simulator_and_goes_on_where_it_stopped(tiny, tmp_path):
+def test_fit_finds_a_better_policy_without_a_simulator_and_goes_on_where_it_stopped(
+    tiny, tmp_path, monkeypatch
+):
     dataset = log(120)
     said = []
     found = spacql.fit(dataset, tmp_path / "fit", level="quick", workers=1, tell=said.append)
@@ -40,6 +42,18 @@ def test_fit_finds_a_better_policy_without_a_simulator_and_goes_on_where_it_stop
     (tmp_path / "fit" / "fit.json").unlink()
     again = spacql.fit(dataset, tmp_path / "fit", level="quick", workers=1)
     assert again.result == found.result
+    for row in found.table:
+        assert set(row["distance"]) == {"a", "b"}
+        assert row["truth"] is None, "nobody knows this world"
+        assert ("q_policy" in row["training"]) == (row["label"] == "td3bc")
+    assert found.result["clone"]["label"] == "bc"
+
+    # Where the world is known, the truth joins afterwards, and changes no choice.
+    true = {"return": {"mean": 7.0, "interval": [6.0, 8.0]}, "score": 70.0}
+    monkeypatch.setattr(fit_module, "scorer", lambda task, dataset: (lambda *_: true, ""))
+    known = spacql.fit(dataset, tmp_path / "fit", level="quick", workers=1)
+    assert known.chosen == found.chosen
+    assert {row["truth"]["score"] for row in known.table} == {70.0}
     with pytest.raises(InputError, match="another log"):
         spacql.fit(log(121), tmp_path / "fit", level="quick")
 

@@ -25,7 +25,7 @@ def fit(
     """From a log to a policy that can be trusted, without a simulator.
 
     Trains a small portfolio on most of the episodes, evaluates every policy with those that were
-    held out, chooses by the lower bound of the expected return, and says in words whether the gain
+    held out, chooses by a lower bound of the expected return, and says in words whether the gain
     is real. An interrupted fit goes on when the same command is given again. The folder holds the
     policy and a page about it, report.html.
 
@@ -77,16 +77,27 @@ def show(result: dict[str, Any]) -> None:
     from rich.table import Table
 
     table = Table("policy", box=None, padding=(0, 1), header_style="underline")
-    for name in ("expected return", "90 % interval", "from the log (deviations)"):
+    rows = result["table"]
+    agents = ", ".join(rows[0]["distance"])
+    names = ["expected return", "90 % interval", f"deviations from the log: {agents}"]
+    mixed = any("k_eff" in row["training"] for row in rows)  # how many agents targets replace
+    known = any(row["truth"] for row in rows)
+    names += ["k_eff", "critics' disagreement"] * mixed + ["in truth"] * known
+    for name in names:
         table.add_column(name, justify="right")
-    for row in result["table"]:
+    for row in rows:
         mark = "*" if row["label"] == result["chosen"] else " "
-        far = max(row["distance"].values())
-        table.add_row(f"{row['label']}{mark}", f"{row['mean']:.4g}",
-                      f"{row['low']:.4g} to {row['high']:.4g}", f"{far:.1f}")  # fmt: skip
+        far = ", ".join(f"{away:.1f}" for away in row["distance"].values())
+        cells = [f"{row['mean']:.4g}", f"{row['low']:.4g} to {row['high']:.4g}", far]
+        own = row["training"]
+        if mixed:
+            cells += [f"{own['k_eff']:.2f}", f"{own['u'][-1]:.3g}"] if "k_eff" in own else ["", ""]
+        if known:
+            cells.append(f"{row['truth']['return']:.4g}" if row["truth"] else "")
+        table.add_row(f"{row['label']}{mark}", *cells)
     log = result["log"]
-    table.add_row("the log", f"{log['mean']:.4g}", f"{log['low']:.4g} to {log['high']:.4g}", "")
+    table.add_row("the log", f"{log['mean']:.4g}", f"{log['low']:.4g} to {log['high']:.4g}")
     for label in result["failed"]:
-        table.add_row(label, "failed", "", "")
+        table.add_row(label, "failed")
     Console().print(table)
     print(result["words"])

@@ -49,7 +49,7 @@ def reproduce(
     spread of the ensemble during training. figure3: weights w_k. figure4: how many agents PLCQL's
     bandit replaces. scores: table2 as a picture. gaps: differences as a picture. claims: what the
     paper claims, and whether it held (always from stored runs).
-    selection: how well policies are chosen without a simulator, seed 0 if no seeds are given.
+    selection: how well policies are chosen without a simulator, with the first of the seeds.
 
     Example: spacql reproduce table1 --only spread-random --seeds 0 1
 
@@ -79,7 +79,7 @@ def reproduce(
     arguments.whole("--rounds", rounds)
     arguments.whole("--workers", workers, 0)
     arguments.place(runs)
-    from_store = stored and name != "selection"  # whose pools are in the folder of runs
+    from_store = stored and name != "selection"  # which has a folder of its own
     if (from_store or name == "claims") and not dry_run and not len(Store(results)):
         raise InputError(
             f"There are no stored runs in {Store(results).results}. Those of this version are in "
@@ -91,9 +91,9 @@ def reproduce(
     if name == "selection":
         from spacql.commands.selection import select
 
-        some = (0,) if seeds == (0, 1, 2, 3, 4) else seeds
-        return select(only, some, rounds, where.make(runs, workers), Store(results).results,
-                      dry_run=dry_run, stored=stored, out=out, quiet=quiet, json=json)  # fmt: skip
+        return select(only, seeds[0], lambda folder: where.make(folder, workers),
+                      runs / "selection", Store(results).results, dry_run=dry_run, stored=stored,
+                      out=out, quiet=quiet, json=json)  # fmt: skip
     plan = make_plan(name, only=only, seeds=seeds, rounds=rounds, against=against)
     store = Store(results)
     executor = where.make(runs, workers)

@@ -1,4 +1,4 @@
-"""`spacql results add`, `list` and `sweeps`: the store of finished runs."""
+"""`spacql results add`, `list`, `sweeps` and `fits`: the store of finished runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,3 +158,21 @@ def results_sweeps(
         sweeps.show(found)
     else:
         print(f"There is no such sweep in {store.results / 'tuning'}.")
+
+
+def results_fits(results: Path | None = None, json: bool = False) -> None:
+    """List the fits whose policies were tried afterwards: what they promised, and the truth.
+
+    Example: spacql results fits
+
+    Args:
+        results: Folder of finished runs; that of the checkout if not given.
+        json: Print JSON instead of a table.
+    """
+    from json import dumps
+
+    from spacql.experiments.store import Store
+    from spacql.fitting import truth
+
+    found = truth.stored(Store(results).results)
+    print(dumps(found, indent=1) if json else truth.markdown(found))

@@ -187,7 +187,7 @@ def entries_of(result: dict[str, Any]) -> list[dict[str, Any]]:
 def estimated(places: "dict[PlannedRun, Path]", options: Options) -> "dict[PlannedRun, float]":
     """The lower bound of every policy's return, from the log alone."""
     from spacql.data.cache import resolve
-    from spacql.evaluation.offline import Evaluator
+    from spacql.evaluation.offline import DEFAULT, Evaluator, bound
     from spacql.policies import Policy
 
     evaluators: dict[str, Evaluator] = {}
@@ -195,7 +195,7 @@ def estimated(places: "dict[PlannedRun, Path]", options: Options) -> "dict[Plann
     for run, place in places.items():
         dataset = resolve(options.data, run.seed)
         evaluator = evaluators.setdefault(dataset.identity, Evaluator(dataset))
-        found[run] = evaluator.evaluate(Policy.load(place)).estimate.low
+        found[run] = bound(evaluator.evaluate(Policy.load(place)).estimate, DEFAULT)
     return found
 
 

@@ -4,14 +4,18 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from spacql.algorithms import densities as part
 from spacql.algorithms.config import Training
 from spacql.algorithms.densities import Densities
 from spacql.algorithms.transitions import unit_actions
 from spacql.data import Dataset
-from spacql.policies import Policy
+from spacql.policies import MLP, Policy
+from spacql.policies.actors import from_unit
+from spacql.spec import Spec
 
 CONFIG = Training(batch_size=256, actor_learning_rate=0.002)
 STEPS, CHUNK = 2000, 50
@@ -48,11 +52,34 @@ def learn(dataset: Dataset, rows: np.ndarray, seed: int = 0) -> Densities:
     return found
 
 
+class Sampled(eqx.Module):
+    """An actor that does what the log's density says, at random."""
+
+    network: MLP
+    low: tuple[float, ...] = eqx.field(static=True)
+    high: tuple[float, ...] = eqx.field(static=True)
+
+    @property
+    def observation_size(self) -> int:
+        return self.network.observation_size
+
+    def __call__(self, observation: Array, key: Array) -> Array:
+        mean, log_std = part.gaussian(self.network, observation)
+        drawn = mean + jnp.exp(log_std) * jax.random.normal(key, mean.shape)
+        return from_unit(jnp.clip(drawn, -1, 1), self.low, self.high)
+
+
+def behaviour(densities: Densities, spec: Spec) -> Policy:
+    """What made the log, as a policy."""
+    parts = zip(densities.networks, spec.action_low, spec.action_high, strict=True)
+    return Policy(tuple(Sampled(*actor) for actor in parts), name="the log")
+
+
 def distance(densities: Densities, dataset: Dataset, policy: Policy, rows: np.ndarray) -> Distance:
     """Of a policy's actions at the observations of `rows`."""
     if len(rows) > MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
-    seen = tuple(jax.numpy.asarray(x[rows]) for x in dataset.observations)
+    seen = tuple(jnp.asarray(x[rows]) for x in dataset.observations)
     acted = unit_actions(dataset.spec, policy(seen, jax.random.key(0)))
     square = np.asarray(part.standardised_distance(densities, dataset.spec, seen, acted))  # (B, n)
     return Distance(

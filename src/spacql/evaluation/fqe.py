@@ -41,11 +41,11 @@ CHUNK = 50  # steps per compiled call
 
 @dataclass(frozen=True)
 class Config(ActorCritic):
-    critics: int = 4
+    critics: int = 3
     learning_rate: float = 0.001
-    target_rate: float = 0.01
+    target_rate: float = 0.02
     batch_size: int = 256
-    steps: int = 4000
+    steps: int = 1500
     robust: bool = True
 
 
@@ -64,6 +64,7 @@ def fit(
     possible = (float(reward.min()) / ends, float(reward.max()) / ends)
     key = jax.random.key(seed)
     critics = critic_part.init(key, spec, len(scale.state_mean), config, config.robust)
+    policy = policy and Policy(policy.actors)  # another name is no reason to compile again
     random = np.random.default_rng(seed)
     for start in range(0, config.steps, CHUNK):
         drawn = rows[random.integers(0, len(rows), (CHUNK, config.batch_size))]

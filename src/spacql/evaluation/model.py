@@ -2,8 +2,9 @@
 and the team reward, trained once on a log, in which any number of policies are then tried.
 
 Every member imagines whole episodes by itself, from the first observations of held-out episodes,
-so that what members disagree about adds up as it would in truth. What they imagine is kept within
-the ranges of the log: beyond them a network's word means nothing.
+so that what members disagree about adds up as it would in truth. Beyond the ranges of the log a
+network's word means nothing: what is imagined is kept within them, and from the step on that would
+leave them, every further one is worth no more than a poor one of the log.
 """
 
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from spacql.spec import Spec
 CHUNK = 100  # steps per compiled call
 LINEAR_ROWS = 20_000  # that the affine maps are found from
 LEAST_LEFT = 1e-3  # of a column's deviation: what is smaller is rounding
+POOR = 0.05  # quantile of the log's rewards: what a step is worth where nothing is known
 MARGIN = 0.05  # of a column's range, beyond which nothing is imagined
 
 
@@ -52,6 +54,7 @@ class Scale(eqx.Module):
     reward_std: Array
     reward_low: Array
     reward_high: Array
+    reward_poor: Array  # its quantile POOR
 
 
 class Network(eqx.Module):
@@ -91,7 +94,8 @@ def scale_of(dataset: Dataset, rows: np.ndarray) -> Scale:
         return np.where(std > 1e-6, std, 1.0)
 
     of_x = (x.mean(axis=0), safe(x.std(axis=0)), safe(change.std(axis=0)), low - room, high + room)
-    of_reward = (reward.mean(), safe(reward.std()), reward.min(), reward.max())
+    poor = np.quantile(reward, POOR)
+    of_reward = (reward.mean(), safe(reward.std()), reward.min(), reward.max(), poor)
     return Scale(*(jnp.asarray(number, jnp.float32) for number in of_x + of_reward))
 
 
@@ -101,18 +105,22 @@ def joined(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
     return seen if dataset.states is None else np.concatenate([seen, dataset.states[rows]], axis=1)
 
 
-def predict(model: Model, x: Array, a: Array) -> tuple[Array, Array, Array]:
-    """Every member's next x, reward and probability to go on: x (J, B, S), a (J, B, n, d)."""
+def predict(model: Model, x: Array, a: Array) -> tuple[Array, Array, Array, Array]:
+    """Every member's next x, reward, probability to go on, and whether the next x lies within the
+    ranges of the log: x (J, B, S), a (J, B, n, d)."""
     scale = model.scale
     inputs = jnp.concatenate([(x - scale.mean) / scale.std, a.reshape(*a.shape[:2], -1)], axis=-1)
     following = x + ensemble(model.change, inputs) * scale.change
+    constant = scale.high - scale.low < 1e-6  # a network never says quite the same
+    within = (following >= scale.low) & (following <= scale.high)
+    inside = jnp.all(within | constant, axis=-1)
     following = jnp.clip(following, scale.low, scale.high)
     seen = (following - scale.mean) / scale.std
     out = ensemble(model.reward, jnp.concatenate([inputs, seen], axis=-1))
     reward = out[..., 0] * scale.reward_std + scale.reward_mean
     reward = jnp.clip(reward, scale.reward_low, scale.reward_high)
     goes_on = 1 - jax.nn.sigmoid(out[..., 1]) if model.terminals else jnp.ones_like(reward)
-    return following, reward, goes_on
+    return following, reward, goes_on, inside
 
 
 def ensemble(network: Network, inputs: Array) -> Array:
@@ -245,10 +253,9 @@ def imagine(
     model: Model, policy: Policy, start: np.ndarray, horizon: int, discount: float, seed: int = 0
 ) -> Imagined:
     """Episodes of a policy, from x (E, S), as every member imagines them."""
-    returns, discounted = _imagine(
-        model, policy, jnp.asarray(start), jax.random.key(seed), horizon, discount
-    )
-    return Imagined(np.asarray(returns, np.float64), np.asarray(discounted, np.float64))
+    anonymous = Policy(policy.actors)  # another name is no reason to compile again
+    found = _imagine(model, anonymous, jnp.asarray(start), jax.random.key(seed), horizon, discount)
+    return Imagined(*(np.asarray(x, np.float64) for x in found))
 
 
 @eqx.filter_jit
@@ -259,18 +266,20 @@ def _imagine(
     cuts = np.cumsum(spec.observation_sizes)
 
     def step(carry: Any, t: Array) -> Any:
-        x, alive, total, discounted = carry
+        x, alive, known, total, discounted = carry
         seen = jnp.split(x, cuts, axis=-1)[: spec.n_agents]
         a = unit_actions(spec, policy(seen, jax.random.fold_in(key, t)))
-        x, reward, goes_on = predict(model, x, a)
+        x, reward, goes_on, inside = predict(model, x, a)
+        known = known * inside
+        reward = known * reward + (1 - known) * model.scale.reward_poor
         total = total + alive * reward
         discounted = discounted + alive * reward * discount**t
-        return (x, alive * goes_on, total, discounted), None
+        return (x, alive * goes_on, known, total, discounted), None
 
     x = jnp.broadcast_to(start, (members, *start.shape))
     nothing = jnp.zeros(x.shape[:2])
-    carry = (x, nothing + 1, nothing, nothing)
-    (_, _, total, discounted), _ = jax.lax.scan(step, carry, jnp.arange(horizon))
+    carry = (x, nothing + 1, nothing + 1, nothing, nothing)
+    (*_, total, discounted), _ = jax.lax.scan(step, carry, jnp.arange(horizon))
     return total, discounted
 
 
@@ -300,7 +309,7 @@ def _replay(model: Model, start: Array, played: Array, here: Array) -> Array:
         x, total = carry
         actions, counts = inputs
         a = joint_unit(model.spec, actions)
-        x, reward, _ = predict(model, x, jnp.broadcast_to(a, (members, *a.shape)))
+        x, reward, *_ = predict(model, x, jnp.broadcast_to(a, (members, *a.shape)))
         return (x, total + counts * reward), None
 
     x = jnp.broadcast_to(start, (members, *start.shape))

@@ -1,43 +1,31 @@
 """`spacql reproduce selection`: does choosing without a simulator choose well?
 
-For every dataset a pool of trained policies whose true scores are known. Each estimator is asked
-for its estimate of every policy, from the log alone; then its ranking, what choosing by it would
-have cost, and how often its 90 % interval holds the truth are compared.
+For every dataset a pool of trained policies whose true scores are known (`experiments.pools`). Each
+estimator is asked for its estimate of every policy, from the log alone; then its ranking, what
+choosing by it would have cost, and how often its 90 % interval holds the truth are compared.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spacql.errors import InputError, SpacqlError
-from spacql.evaluation.offline import ESTIMATORS, Evaluator
-from spacql.experiments.plans import QUALITIES, Block, Column, Method, registered
+from spacql.data.collect import NAMES as DATASETS
+from spacql.errors import InputError
+from spacql.evaluation.intervals import Interval
+from spacql.evaluation.offline import ESTIMATORS, bound
 from spacql.experiments.tables import markdown_row
-from spacql.files import read_json, write_json
-from spacql.policies import Policy
+from spacql.files import read_json
 from spacql.reference import Reference
-from spacql.runs import finished
-from spacql.training.metrics import read_metrics
-from spacql.worlds import TASKS
 
 # From a training's own numbers: higher is taken as better.
 OF_TRAINING = {"critic's own value": ("q_policy", 1), "TD error": ("td_error", -1)}
 OTHERS = ("distance to the data", "return of the log")
 NAMES = (*ESTIMATORS, *OF_TRAINING, *OTHERS)
-_TD3BC = {"rounds": 1500}
-POOL: tuple[Method, ...] = (
-    Method("bc", "bc"),
-    Method("td3bc, 0.5", "td3bc", _TD3BC | {"q_weight": 0.5}),
-    Method("td3bc, 2.5", "td3bc", _TD3BC),
-    Method("td3bc, 10", "td3bc", _TD3BC | {"q_weight": 10.0}),
-    *(Method(f"cfcql, {a:g}", "cfcql", {"alpha": a}) for a in (0.02, 0.1, 0.5, 2.5, 12.5)),
-    *(Method(f"spacql, {a:g}", "spacql", {"alpha": a, "critics": 2}) for a in (0.1, 0.5, 2.5)),
-    Method("iql", "iql"),
-    Method("aspac", "aspac"),
-)
+CLOSE = 5.0  # points of score: what a good choice may cost
+CLONE = "bc"
 
 
 @dataclass(frozen=True)
@@ -50,68 +38,24 @@ class Entry:
     estimates: Mapping[str, tuple[float, float, float]]
 
 
-def blocks() -> tuple[Block, ...]:
-    """The pools as a plan: every dataset is a column, every policy a row."""
-    methods = tuple(m for m in POOL if m.algorithm in registered())
-    columns = tuple(Column(f"{task}-{q}", f"{task}-{q}") for task in TASKS for q in QUALITIES)
-    return (Block("pools", methods, columns),)
-
-
-def pools(folders: Iterable[Path]) -> dict[tuple[str, str], list[Path]]:
-    """Finished runs with a score, by the name and identity of their dataset."""
-    found: dict[tuple[str, str], list[Path]] = {}
-    for folder in folders:
-        for described in sorted(folder.rglob("run.json")):
-            run = described.parent
-            if finished(run) and (read_json(run / "result.json")["evaluation"] or {}).get("score"):
-                data = read_json(described)["dataset"]
-                found.setdefault((data["name"], data["identity"]), []).append(run)
+def stored(results: Path, only: Sequence[str] = (), seed: int = 0) -> dict[str, list[Entry]]:
+    """The pools in a folder of results, in the order of the datasets."""
+    found = {}
+    for name in DATASETS:
+        path = results / "selection" / f"{name}-{seed}.json"
+        if path.is_file() and (not only or any(word in name for word in only)):
+            found[name] = entries(read_json(path))
     return found
 
 
-def measure(
-    runs: Sequence[Path],
-    evaluator: Evaluator,
-    kept: Path,
-    estimators: Sequence[str] = ESTIMATORS,
-    tell: Callable[[str], None] = lambda text: None,
-) -> list[Entry]:
-    """Every estimate of every policy of a pool. What is in the file `kept` is not made again."""
-    known: dict[str, Any] = read_json(kept) if kept.is_file() else {}
-    for run in runs:
-        there = known.setdefault(name_of(run), {})
-        missing = [name for name in estimators if name not in there.get("estimates", {})]
-        if not missing:
-            continue
-        try:
-            found = evaluator.evaluate(Policy.load(run), missing).to_json()
-        except SpacqlError as error:
-            known.pop(name_of(run))
-            tell(f"{run}: left out. {error}")
-            continue
-        estimates = there.get("estimates", {}) | found["estimates"]
-        known[name_of(run)] = found | {"estimates": estimates, "training": _training(run)}
-        write_json(kept, known)
-        tell(f"{run}: estimated")
-    return [_entry(run, known[name_of(run)]) for run in runs if name_of(run) in known]
+def entries(pool: Mapping[str, Any]) -> list[Entry]:
+    """What `pools.measure` wrote, as scores."""
+    score = Reference.from_json(pool["reference"]).score
+    return [_entry(label, found, score) for label, found in pool["policies"].items()]
 
 
-def name_of(run: Path) -> str:
-    """A run within its pool: what it is called on disk, without the place of one machine."""
-    return f"{run.parent.name}/{run.name}"
-
-
-def _training(run: Path) -> dict[str, float]:
-    """The last values of a training's own numbers, where it has them."""
-    rows = read_metrics(run / "metrics.jsonl")[-20:]
-    names = [name for name, _ in OF_TRAINING.values() if rows and name in rows[-1]]
-    return {name: float(np.mean([row[name] for row in rows])) for name in names}
-
-
-def _entry(run: Path, found: Mapping[str, Any]) -> Entry:
-    described = read_json(run / "run.json")
-    reference = Reference.from_json(described["dataset"]["reference"])
-    score, nan = reference.score, float("nan")
+def _entry(label: str, found: Mapping[str, Any], score: Any) -> Entry:
+    nan = float("nan")
     estimates = {
         name: (score(x["mean"]), score(x["low"]), score(x["high"]))
         for name, x in found["estimates"].items()
@@ -120,21 +64,20 @@ def _entry(run: Path, found: Mapping[str, Any]) -> Entry:
         value = found["training"].get(metric)
         estimates[name] = (nan if value is None else sign * value, nan, nan)
     estimates[OTHERS[0]] = (-float(np.mean(list(found["distance"].values()))), nan, nan)
-    is_clone = described["algorithm"] == "bc"
-    estimates[OTHERS[1]] = (float(is_clone), nan, nan)  # keep what you have: the clone
-    label = f"{described['algorithm']} {run.parent.name}"
-    true = read_json(run / "result.json")["evaluation"]["score"]
-    return Entry(label, float(true), estimates)
+    estimates[OTHERS[1]] = (float(label == CLONE), nan, nan)  # keep what you have: the clone
+    return Entry(label, float(found["score"]), estimates)
 
 
 def statistics(pool: Sequence[Entry]) -> dict[str, dict[str, float]]:
-    """By estimator: rank correlation, regret in points of score, share of intervals that hold the
-    truth. The choice is by the lower bound where there is one."""
+    """By estimator: rank correlation, regret in points of score, what its choice gains over the
+    clone, and the share of intervals that hold the truth. The choice is by the bound where there
+    is one."""
     from scipy.stats import spearmanr
 
     if len(pool) < 3:
         raise InputError(f"A pool of {len(pool)} policies has no ranking.")
     best = max(entry.score for entry in pool)
+    clone = next((entry.score for entry in pool if entry.label == CLONE), float("nan"))
     found = {}
     for name in NAMES:
         known = [e for e in pool if np.isfinite(e.estimates.get(name, (np.nan,))[0])]
@@ -142,13 +85,14 @@ def statistics(pool: Sequence[Entry]) -> dict[str, dict[str, float]]:
             continue
         true = np.array([e.score for e in known])
         value, low, high = np.array([e.estimates[name] for e in known]).T
-        choice = int(np.argmax(np.where(np.isfinite(low), low, value)))
+        choice = int(np.argmax([_worth(name, e.estimates[name]) for e in known]))
         intervals = np.isfinite(low)
-        constant = np.ptp(value) == 0 or np.ptp(true) == 0
+        ranked = np.unique(value).size > 2 and np.ptp(true) > 0
         found[name] = {
             "policies": len(known),
-            "rank_correlation": float("nan") if constant else float(spearmanr(true, value)[0]),
+            "rank_correlation": float(spearmanr(true, value)[0]) if ranked else float("nan"),
             "regret": float(best - true[choice]),
+            "above_cloning": float(true[choice] - clone),
             "coverage": float(((low <= true) & (true <= high))[intervals].mean())
             if intervals.any()
             else float("nan"),
@@ -156,18 +100,59 @@ def statistics(pool: Sequence[Entry]) -> dict[str, dict[str, float]]:
     return found
 
 
+def _worth(name: str, found: tuple[float, float, float]) -> float:
+    """What an estimator would choose by: its bound, or its value where it has no interval."""
+    return bound(Interval(*found), name) if np.isfinite(found[1]) else found[0]
+
+
+def summary(by_dataset: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, Any]:
+    """By estimator, over all datasets: means, and how many choices were close to the best."""
+    found = {}
+    for name in NAMES:
+        rows = [of[name] for of in by_dataset.values() if name in of]
+        if not rows:
+            continue
+        column = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+
+        def mean(key: str, column: Any = column) -> float:
+            known = column[key][np.isfinite(column[key])]
+            return float(known.mean()) if len(known) else float("nan")
+
+        found[name] = {
+            "datasets": len(rows),
+            "rank_correlation": mean("rank_correlation"),
+            "regret": mean("regret"),
+            "close": int((column["regret"] <= CLOSE).sum()),
+            "below_cloning": float(max(0.0, np.max(-column["above_cloning"]))),
+            "coverage": mean("coverage"),
+        }
+    return found
+
+
 def markdown(by_dataset: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
-    """One table: datasets, and for every estimator rank correlation / regret / coverage."""
+    """Datasets, and for every estimator rank correlation / regret / coverage; then all together."""
     header = ["dataset", "policies", *NAMES]
     lines = [markdown_row(header), markdown_row(["---", *["---:"] * (len(header) - 1)])]
     for dataset, found in by_dataset.items():
         cells = [_cell(found.get(name)) for name in NAMES]
         count = max(int(x["policies"]) for x in found.values())
         lines.append(markdown_row([dataset, str(count), *cells]))
+    whole = summary(by_dataset)
+    for title, text in (
+        ("mean", _cell),
+        (f"choices within {CLOSE:g} points of the best",
+         lambda x: f"{x['close']} of {x['datasets']}"),
+        ("worst choice, points below cloning", lambda x: f"{x['below_cloning']:.1f}"),
+    ):  # fmt: skip
+        cells = [text(whole[name]) if name in whole else "–" for name in NAMES]
+        lines.append(markdown_row([f"**{title}**", "", *cells]))
     note = (
         "Rank correlation with true scores / regret of the choice in points of score / share of "
         "90 % intervals that hold the truth."
     )
+    missing = [name for name in DATASETS if name not in by_dataset]
+    if missing:
+        note += f" Not measured: {', '.join(missing)}."
     return "\n".join([*lines, "", note]) + "\n"
 
 

@@ -14,12 +14,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spacql import arguments, records
 from spacql.data import Dataset, load_dataset, save_dataset
 from spacql.errors import InputError, TrainingError
 from spacql.evaluation import heldout
+from spacql.evaluation.intervals import Interval
 from spacql.evaluation.model import Config as ModelConfig
-from spacql.evaluation.offline import DEFAULT, ESTIMATORS, Evaluator
+from spacql.evaluation.offline import DEFAULT, ESTIMATORS, Evaluator, bound
 from spacql.experiments.executors import Local, PlannedRun
 from spacql.experiments.running import execute
 from spacql.files import read_record, write_json
@@ -27,9 +30,13 @@ from spacql.fitting import words
 from spacql.fitting.portfolio import Level, configuration, members, model_steps, seconds
 from spacql.policies import Policy
 from spacql.progress import duration
-from spacql.runs import dataset_name, locked
+from spacql.runs import dataset_name, locked, scorer
+from spacql.training.metrics import read_metrics
 
 MODEL_SECONDS = 0.025  # of one core, per step of the model's ensemble
+# Of a training's own numbers: how many agents its targets replace, what its critics disagree about
+# when k of them are, and what could be chosen by.
+OWN = ("k_eff", "u", "q_policy", "td_error")
 MEMBER_SECONDS = 5.0  # of one core, to evaluate a policy
 
 
@@ -120,7 +127,8 @@ def carry_out(
     evaluations = evaluate_all(folder, dataset, division, plan, failed, quiet)
     if not evaluations:
         raise TrainingError(f"No training of the portfolio came to an end: {failed}.")
-    return conclude(folder, plan, dataset, evaluations, failed)
+    truth = add_truth(folder, dataset, plan.seed)
+    return conclude(folder, plan, dataset, evaluations, failed, truth)
 
 
 def make_plan(
@@ -222,9 +230,43 @@ def evaluate_all(
             for label in missing:
                 policy = Policy.load(folder / "runs" / label)
                 found = evaluator.evaluate(policy, (plan.estimator,)).to_json()
-                warnings = of_run(folder / "runs" / label, load_dataset(folder / "data"))
-                write_json(places[label], found | {"label": label, "warnings": warnings})
+                run = folder / "runs" / label
+                warnings = of_run(run, load_dataset(folder / "data"))
+                write_json(places[label], found | {"label": label, "warnings": warnings,
+                                                   "training": last_metrics(run)})  # fmt: skip
     return {label: records.offline(places[label], plan.estimator) for label in labels}
+
+
+def last_metrics(run: Path) -> dict[str, Any]:
+    """What a training's own numbers were at its end, where it has them."""
+    rows = read_metrics(run / "metrics.jsonl")[-20:]
+    known = [name for name in OWN if rows and name in rows[-1]]
+    return {name: np.mean([row[name] for row in rows], axis=0).tolist() for name in known}
+
+
+def add_truth(folder: Path, dataset: Dataset, seed: int) -> dict[str, dict[str, Any]]:
+    """True returns of all policies, where the log is of a world that is known here: measured after
+    the choice, which never sees them."""
+    import jax
+
+    from spacql.worlds import is_slow
+
+    score, note = scorer(dataset.spec.task, dataset)
+    if note:
+        return {}
+    episodes = 10 if is_slow(dataset.spec.task) else 500
+    found = {}
+    for path in sorted((folder / "evaluations").glob("*.json")):
+        evaluation = records.offline(path)
+        if "truth" not in evaluation:
+            policy = Policy.load(folder / "runs" / path.stem)
+            true = score(policy, episodes, jax.random.key(seed + 2_000_003))
+            kept = {"return": true["return"]["mean"], "interval": true["return"]["interval"],
+                    "score": true["score"], "episodes": episodes}  # fmt: skip
+            evaluation["truth"] = kept
+            write_json(path, evaluation)
+        found[path.stem] = evaluation["truth"]
+    return found
 
 
 def conclude(
@@ -233,13 +275,17 @@ def conclude(
     dataset: Dataset,
     evaluations: Mapping[str, Mapping[str, Any]],
     failed: Mapping[str, str],
+    truth: Mapping[str, Mapping[str, Any]],
 ) -> Fit:
-    """The policy with the highest lower bound, the folder's own files, and the words."""
+    """The policy with the highest bound, the folder's own files, and the words."""
     table = sorted(
-        ({"label": label, **found["estimates"][plan.estimator], "distance": found["distance"],
-          "outside": found["outside"], "warnings": found.get("warnings", [])}
+        ({"label": label, **found["estimates"][plan.estimator],
+          "bound": bound(Interval(**found["estimates"][plan.estimator]), plan.estimator),
+          "distance": found["distance"],
+          "outside": found["outside"], "warnings": found.get("warnings", []),
+          "training": found.get("training", {}), "truth": truth.get(label)}
          for label, found in evaluations.items()),
-        key=lambda row: -row["low"],
+        key=lambda row: -row["bound"],
     )  # fmt: skip
     chosen = table[0]
     any_one = evaluations[chosen["label"]]
@@ -258,6 +304,8 @@ def conclude(
         "words": words.summary(verdict, chosen, any_one["log"], clone, any_one["trust"]),
         "estimator": plan.estimator,
         "log": any_one["log"],
+        "clone": clone,
+        "level": plan.level,
         "trust": any_one["trust"],
         "heldout": any_one["heldout"],
         "table": table,
