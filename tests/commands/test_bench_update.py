@@ -5,6 +5,7 @@ import subprocess
 
 import jax
 import numpy as np
+import pytest
 
 from spacql.algorithms import plcql
 from spacql.algorithms.spacql import Config
@@ -13,6 +14,7 @@ from spacql.commands import bench_update
 TINY = {"batch_size": 8, "hidden": (4, 4), "critics": 2, "penalty_agents": "all", "samples": 3}
 
 
+@pytest.mark.slow
 def test_the_naive_version_takes_the_same_step():
     # Without bootstrap and penalty no random number is left, and both must agree.
     values = {**TINY, "discount": 0.0, "alpha": 0.0}

@@ -25,6 +25,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(behaviours, "SEEDS", range(2))
 
 
+@pytest.mark.slow
 def test_training_leaves_snapshots_and_choosing_ships_two_levels_a_seed(tiny, tmp_path):
     for seed in range(2):
         behaviours.train("spread", seed, tmp_path / f"spread-{seed}", nothing)

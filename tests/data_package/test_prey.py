@@ -60,6 +60,7 @@ def test_the_task_of_a_prey_is_known_by_what_it_sees():
         prey.task_of(stranger)
 
 
+@pytest.mark.slow
 def test_training_keeps_snapshots_and_saves_the_one_most_like_the_published(tmp_path, monkeypatch):
     recipe = prey.RECIPES["tag"]
     config = replace(

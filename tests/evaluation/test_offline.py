@@ -60,6 +60,7 @@ def test_the_model_foretells_the_return_of_policies_unlike_the_log(evaluator):
     assert evaluator.evaluate(pushing(-3.0)).estimate.mean < evaluator.log.mean - 5
 
 
+@pytest.mark.slow
 def test_every_estimator_ranks_good_above_bad(evaluator):
     good, bad = (
         evaluator.evaluate(pushing(strength), ("model", "fqe", "plain-fqe"))
