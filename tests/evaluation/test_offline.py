@@ -6,7 +6,7 @@ import spacql
 from spacql.errors import InputError
 from spacql.evaluation import distance, fqe, heldout, model
 from spacql.evaluation.intervals import Interval, interval
-from spacql.evaluation.offline import WIDER, Evaluator, bound, discounted_returns, wider
+from spacql.evaluation.offline import WIDER, Evaluator, bound, choose, discounted_returns, wider
 
 MODEL = model.Config(members=3, hidden=(32, 32), steps=600, batch_size=64)
 FQE = fqe.Config(critics=2, hidden=(32, 32), steps=600, batch_size=64, learning_rate=0.003)
@@ -101,6 +101,15 @@ def test_choices_are_by_the_bound_before_intervals_were_calibrated():
     assert wider(x, 3.0) == Interval(10.0, 4.0, 16.0)
     assert bound(wider(x, WIDER["model"]), "model") == pytest.approx(8.0)
     assert bound(x, "fqe") == 8.0
+
+
+def test_nothing_is_chosen_that_promises_less_than_the_clone():
+    found = {"bc": Interval(10.0, 2.0, 18.0), "narrow": Interval(9.0, 8.9, 9.1)}
+    assert choose(found, "fqe") == "bc"
+    found["better"] = Interval(11.0, 4.0, 18.0)
+    assert choose(found, "fqe") == "better"
+    del found["bc"]
+    assert choose(found, "fqe") == "narrow"
 
 
 def test_no_return_is_expected_that_the_rewards_do_not_allow(evaluator):

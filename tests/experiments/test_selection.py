@@ -21,7 +21,7 @@ NAN = float("nan")
 
 def entry(score, estimate, low=NAN, high=NAN, own=NAN):
     estimates = {"model": (estimate, low, high), "critic's own value": (own, NAN, NAN)}
-    return Entry("x", score, estimates)
+    return Entry(f"of {score}", score, estimates)
 
 
 def test_a_perfect_estimator_has_correlation_one_and_no_regret():

@@ -11,7 +11,7 @@ for all policies. Estimators:
 Importance weighting is not offered: a deterministic policy has no density to weigh by.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from spacql.policies import Policy
 Estimator = Literal["model", "fqe", "plain-fqe"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 DEFAULT: Estimator = "model"
+CLONE = "bc"  # the label of what the log itself does, as a policy
 # How many times wider than the ensemble and the episodes say an interval must be to hold the truth
 # nine times in ten: found on development data (seeds from 100 on) of the selection study.
 WIDER: dict[str, float] = {"model": 6.0}
@@ -261,6 +262,14 @@ def bound(x: Interval, estimator: str) -> float:
     """What policies are chosen by: the lower bound as the ensemble and the episodes have it. The
     calibrated one, which lies as far below as the worst surprises, would choose the dullest."""
     return x.mean - (x.mean - x.low) / WIDER.get(estimator, 1.0)
+
+
+def choose(estimates: Mapping[str, Interval], estimator: str, clone: str = CLONE) -> str:
+    """The policy with the highest bound, of those that are expected to return at least what the
+    clone is: one that promises less has nothing for it but a narrow interval."""
+    least = estimates[clone].mean if clone in estimates else -np.inf
+    worth = {label: bound(x, estimator) for label, x in estimates.items() if x.mean >= least}
+    return max(worth, key=lambda label: worth[label])
 
 
 def discounted_returns(dataset: Dataset, discount: float) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from spacql.data.collect import NAMES as DATASETS
 from spacql.errors import InputError
 from spacql.evaluation.intervals import Interval
-from spacql.evaluation.offline import ESTIMATORS, bound
+from spacql.evaluation.offline import CLONE, ESTIMATORS, choose
 from spacql.experiments.tables import markdown_row
 from spacql.files import read_json
 from spacql.reference import Reference
@@ -25,7 +25,6 @@ OF_TRAINING = {"critic's own value": ("q_policy", 1), "TD error": ("td_error", -
 OTHERS = ("distance to the data", "return of the log")
 NAMES = (*ESTIMATORS, *OF_TRAINING, *OTHERS)
 CLOSE = 5.0  # points of score: what a good choice may cost
-CLONE = "bc"
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,8 @@ def _entry(label: str, found: Mapping[str, Any], score: Any) -> Entry:
 
 def statistics(pool: Sequence[Entry]) -> dict[str, dict[str, float]]:
     """By estimator: rank correlation, regret in points of score, what its choice gains over the
-    clone, and the share of intervals that hold the truth. The choice is by the bound where there
-    is one."""
+    clone, and the share of intervals that hold the truth. The choice is that of `fit` where there
+    are intervals."""
     from scipy.stats import spearmanr
 
     if len(pool) < 3:
@@ -85,8 +84,12 @@ def statistics(pool: Sequence[Entry]) -> dict[str, dict[str, float]]:
             continue
         true = np.array([e.score for e in known])
         value, low, high = np.array([e.estimates[name] for e in known]).T
-        choice = int(np.argmax([_worth(name, e.estimates[name]) for e in known]))
         intervals = np.isfinite(low)
+        if intervals.all():
+            chosen = choose({e.label: Interval(*e.estimates[name]) for e in known}, name)
+            choice = [e.label for e in known].index(chosen)
+        else:
+            choice = int(np.argmax(value))
         ranked = np.unique(value).size > 2 and np.ptp(true) > 0
         found[name] = {
             "policies": len(known),
@@ -98,11 +101,6 @@ def statistics(pool: Sequence[Entry]) -> dict[str, dict[str, float]]:
             else float("nan"),
         }
     return found
-
-
-def _worth(name: str, found: tuple[float, float, float]) -> float:
-    """What an estimator would choose by: its bound, or its value where it has no interval."""
-    return bound(Interval(*found), name) if np.isfinite(found[1]) else found[0]
 
 
 def summary(by_dataset: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from spacql.errors import InputError, TrainingError
 from spacql.evaluation import heldout
 from spacql.evaluation.intervals import Interval
 from spacql.evaluation.model import Config as ModelConfig
-from spacql.evaluation.offline import DEFAULT, ESTIMATORS, Evaluator, bound
+from spacql.evaluation.offline import CLONE, DEFAULT, ESTIMATORS, Evaluator, bound, choose
 from spacql.experiments.executors import Local, PlannedRun
 from spacql.experiments.running import execute
 from spacql.files import read_record, write_json
@@ -277,19 +277,20 @@ def conclude(
     failed: Mapping[str, str],
     truth: Mapping[str, Mapping[str, Any]],
 ) -> Fit:
-    """The policy with the highest bound, the folder's own files, and the words."""
+    """The chosen policy, the folder's own files, and the words."""
+    found = {label: Interval(**x["estimates"][plan.estimator]) for label, x in evaluations.items()}
+    best = choose(found, plan.estimator)
     table = sorted(
-        ({"label": label, **found["estimates"][plan.estimator],
-          "bound": bound(Interval(**found["estimates"][plan.estimator]), plan.estimator),
-          "distance": found["distance"],
-          "outside": found["outside"], "warnings": found.get("warnings", []),
-          "training": found.get("training", {}), "truth": truth.get(label)}
-         for label, found in evaluations.items()),
-        key=lambda row: -row["bound"],
+        ({"label": label, **found[label]._asdict(), "bound": bound(found[label], plan.estimator),
+          "distance": x["distance"],
+          "outside": x["outside"], "warnings": x.get("warnings", []),
+          "training": x.get("training", {}), "truth": truth.get(label)}
+         for label, x in evaluations.items()),
+        key=lambda row: (row["label"] != best, -row["bound"]),
     )  # fmt: skip
     chosen = table[0]
     any_one = evaluations[chosen["label"]]
-    clone = next((row for row in table if row["label"] == "bc"), None)
+    clone = next((row for row in table if row["label"] == CLONE), None)
     verdict = words.verdict(chosen, any_one["log"], clone)
     policy = Policy.load(folder / "runs" / chosen["label"])
     policy.save(folder / "policy")

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from spacql.evaluation.offline import CLONE
 from spacql.experiments.tables import markdown_row
 from spacql.files import read_json, write_json
 from spacql.fitting.pipeline import Fit
 from spacql.policies import Policy
 
 LOG = "the log"
-CLONE = "bc"
 
 
 def compare(

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from spacql.evaluation.offline import CLONE
+
 Verdict = Literal["likely gain", "inconclusive", "keep what you have"]
 POOR = 0.5  # correlation of replayed and true returns, below which a model says little
 
@@ -12,7 +14,7 @@ def verdict(
 ) -> Verdict:
     """A gain is likely if the lower bound lies above what the log and its clone return."""
     floor = max(log["mean"], clone["mean"] if clone else log["mean"])
-    if chosen["label"] == "bc" or chosen["mean"] <= floor:
+    if chosen["label"] == CLONE or chosen["mean"] <= floor:
         return "keep what you have"
     return "likely gain" if chosen["low"] > floor else "inconclusive"
 
