@@ -86,8 +86,8 @@ def good(fit: Fitted) -> Markup:
     words = (
         f"{count(len(record.table), 'policy', 'policies')} were trained on most of "
         f"{count(record.data.episodes, 'episode')} ({record.data.transitions:,} transitions) and "
-        "judged by the others, which no training saw. Chosen (★) is the one whose interval begins "
-        "highest."
+        "judged by the others, which no training saw. Chosen (★) is the one with the highest "
+        "lower bound, of those that promise at least what cloning (bc) does."
     )
     lost = [f"{label}: {why}" for label, why in record.failed.items()]
     return join(
