@@ -60,7 +60,7 @@ def samples() -> Path:
     found = {
         label: records.offline(fit / "evaluations" / f"{label}.json") for label in ("bc", "td3bc")
     }
-    pipeline.conclude(fit, plan(), ten_episodes(), found, {"spacql": "It diverged."})
+    pipeline.conclude(fit, plan(), ten_episodes(), found, {"spacql": "It diverged."}, {})
     kept = place / "kept"
     shutil.copytree(run_samples() / "run" / "seed-0", kept)
     (kept / "result.json").unlink()
@@ -91,7 +91,7 @@ def a_fit(rng: np.random.Generator, folder: Path) -> None:
     for section in (fits.good, fits.real, fits.distances, fits.command):
         section(fit)
     assert fits.headline([fit])
-    pipeline.conclude(place, plan(), ten_episodes(), found, {})
+    pipeline.conclude(place, plan(), ten_episodes(), found, {}, {})
 
 
 def an_estimate(rng: np.random.Generator, folder: Path) -> None:
