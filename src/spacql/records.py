@@ -159,6 +159,12 @@ class Trust(msgspec.Struct, frozen=True):
     episodes: Count
 
 
+class InTruth(msgspec.Struct, frozen=True):
+    """What a policy returned when it was tried."""
+
+    mean: float = msgspec.field(name="return")
+
+
 class OfflineRecord(msgspec.Struct, frozen=True):
     """What a log says of a policy: evaluations/*.json of a fit, offline.json of a run."""
 
@@ -169,12 +175,8 @@ class OfflineRecord(msgspec.Struct, frozen=True):
     trust: Trust | None
     heldout: Count
     warnings: tuple[str, ...] = ()
-
-
-class InTruth(msgspec.Struct, frozen=True):
-    """What a policy returned when it was tried."""
-
-    mean: float = msgspec.field(name="return")
+    training: dict[str, Any] = {}
+    truth: InTruth | None = None  # in a simulator, where there is one
 
 
 class Candidate(Estimated, frozen=True):
@@ -219,6 +221,52 @@ class FitRecord(msgspec.Struct, frozen=True):
             raise ValueError("a label is twice in the table")
 
 
+class TrainingsOwn(msgspec.Struct, frozen=True):
+    """What is relied on of a training's last numbers."""
+
+    q_policy: float | None = None
+    td_error: float | None = None
+
+
+class Pooled(msgspec.Struct, frozen=True):
+    """A policy of a pool, its true score, and what was said of it without a simulator."""
+
+    score: float
+    estimates: dict[str, Estimated]
+    training: TrainingsOwn
+    distance: Annotated[dict[str, float], msgspec.Meta(min_length=1)]  # per agent
+
+
+class PoolRecord(msgspec.Struct, frozen=True):
+    """RESULTS/selection/*.json"""
+
+    format: int
+    reference: Reference
+    policies: dict[str, Pooled]
+
+
+class TriedPolicy(msgspec.Struct, frozen=True):
+    label: str
+    true: float
+    error: float
+    expected: tuple[float, float, float] | None  # mean, low, high
+
+
+class TriedFit(msgspec.Struct, frozen=True):
+    """RESULTS/fits/*.json"""
+
+    command: str
+    episodes: Count
+    chosen: str
+    verdict: str
+    rows: tuple[TriedPolicy, ...]
+
+    def __post_init__(self) -> None:
+        expected = {row.label: row.expected for row in self.rows}
+        if expected.get(self.chosen) is None or "the log" not in expected:
+            raise ValueError("rows lack the log, or what was expected of the chosen policy")
+
+
 def _rounds(config: dict[str, Any]) -> None:
     rounds = config.get("rounds")
     if not isinstance(rounds, int) or isinstance(rounds, bool) or rounds < 1:
@@ -256,6 +304,16 @@ def offline(path: Path, estimator: str = "") -> dict[str, Any]:
     if estimator and estimator not in found["estimates"]:
         raise InputError(f"{path} has no estimate by {estimator}. Remove it: it is made anew.")
     return found
+
+
+def pool(path: Path) -> dict[str, Any]:
+    """A pool of the selection study."""
+    return _checked(path, PoolRecord)
+
+
+def tried_fit(path: Path) -> dict[str, Any]:
+    """What a fit promised beside what its policies then did."""
+    return _checked(path, TriedFit, format=None)
 
 
 def sweep(path: Path | str) -> dict[str, Any]:

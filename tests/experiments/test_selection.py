@@ -82,6 +82,7 @@ def record(scores):
     """What a measured pool has on disk: every estimator is right to the point."""
     interval = {"mean": 0.0, "low": 0.0, "high": 0.0}
     return {
+        "format": 1,
         "reference": {"random": 0.0, "expert": 200.0},
         "policies": {
             label: {
@@ -134,3 +135,10 @@ def test_the_command_prints_what_is_stored_and_says_what_is_missing(tmp_path, ca
     assert "| tag-expert | 12 |" in capsys.readouterr().out
     assert run("--only", "chess") == 2
     assert "no such dataset" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bad", [{}, {"format": 1, "reference": 3, "policies": {}}])
+def test_a_file_that_is_no_pool_is_a_sentence(bad, tmp_path):
+    write_json(tmp_path / "selection" / "spread-random-0.json", bad)
+    with pytest.raises(InputError, match=r"spread-random-0\.json"):
+        stored(tmp_path)

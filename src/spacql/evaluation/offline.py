@@ -264,10 +264,10 @@ def bound(x: Interval, estimator: str) -> float:
     return x.mean - (x.mean - x.low) / WIDER.get(estimator, 1.0)
 
 
-def choose(estimates: Mapping[str, Interval], estimator: str, clone: str = CLONE) -> str:
+def choose(estimates: Mapping[str, Interval], estimator: str) -> str:
     """The policy with the highest bound, of those that are expected to return at least what the
     clone is: one that promises less has nothing for it but a narrow interval."""
-    least = estimates[clone].mean if clone in estimates else -np.inf
+    least = estimates[CLONE].mean if CLONE in estimates else -np.inf
     worth = {label: bound(x, estimator) for label, x in estimates.items() if x.mean >= least}
     return max(worth, key=lambda label: worth[label])
 

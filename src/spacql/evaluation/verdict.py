@@ -61,7 +61,8 @@ def moving(rows: list[dict[str, Any]]) -> str:
         if abs(now - before) > max(STILL * span, 3 * noise):
             return (
                 f"The training had not settled: {name} still went from {before:.4g} to {now:.4g} "
-                "in its last fifth. More rounds may help: --rounds, with --resume."
+                "in its last fifth. More may help: train with --rounds and --resume, "
+                "fit with --thorough."
             )
         return ""
     return ""

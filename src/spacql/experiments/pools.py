@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 
+from spacql import records
 from spacql.data import Dataset, load_dataset, save_dataset
 from spacql.data.collect import REPLAY_SIZE, make_dataset, parse
 from spacql.errors import InputError
@@ -23,7 +24,7 @@ from spacql.evaluation.model import Config as ModelConfig
 from spacql.evaluation.offline import ESTIMATORS, Evaluator
 from spacql.experiments.executors import PlannedRun
 from spacql.experiments.running import Outcome, execute
-from spacql.files import read_json, write_json
+from spacql.files import write_json
 from spacql.fitting.pipeline import last_metrics, training_data
 from spacql.fitting.portfolio import Member, configuration, model_steps, seconds
 from spacql.policies import Policy
@@ -112,7 +113,7 @@ def measure(
     if note:
         raise InputError(note)
     episodes = SLOW_EPISODES if is_slow(log.spec.task) else EPISODES
-    known: dict[str, Any] = read_json(kept) if kept.is_file() else about(log, evaluator)
+    known: dict[str, Any] = records.pool(kept) if kept.is_file() else about(log, evaluator)
     for pooled in POOL:
         label, run = pooled.label, folder / "runs" / pooled.label
         there = known["policies"].get(label, {"estimates": {}})
@@ -144,7 +145,7 @@ def complete(kept: Path) -> bool:
     """Whether a file holds every estimate of every policy."""
     if not kept.is_file():
         return False
-    known = read_json(kept)["policies"]
+    known = records.pool(kept)["policies"]
     return all(set(ESTIMATORS) <= set(known.get(p.label, {}).get("estimates", ())) for p in POOL)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from spacql import records
 from spacql.data.collect import NAMES as DATASETS
 from spacql.errors import InputError
 from spacql.evaluation.intervals import Interval
 from spacql.evaluation.offline import CLONE, ESTIMATORS, choose
 from spacql.experiments.tables import markdown_row
-from spacql.files import read_json
 from spacql.reference import Reference
 
 # From a training's own numbers: higher is taken as better.
@@ -43,7 +43,7 @@ def stored(results: Path, only: Sequence[str] = (), seed: int = 0) -> dict[str, 
     for name in DATASETS:
         path = results / "selection" / f"{name}-{seed}.json"
         if path.is_file() and (not only or any(word in name for word in only)):
-            found[name] = entries(read_json(path))
+            found[name] = entries(records.pool(path))
     return found
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from spacql import records
 from spacql.evaluation.offline import CLONE
 from spacql.experiments.tables import markdown_row
-from spacql.files import read_json, write_json
+from spacql.files import write_json
 from spacql.fitting.pipeline import Fit
 from spacql.policies import Policy
 
@@ -67,7 +68,9 @@ def text(known: Mapping[str, Any]) -> str:
 
 
 def stored(results: Path) -> dict[str, dict[str, Any]]:
-    return {path.stem: read_json(path) for path in sorted((results / "fits").glob("[!.]*.json"))}
+    return {
+        path.stem: records.tried_fit(path) for path in sorted((results / "fits").glob("[!.]*.json"))
+    }
 
 
 def markdown(known: Mapping[str, Mapping[str, Any]]) -> str:
