@@ -13,6 +13,7 @@ from spacql.algorithms import actors as actor_part
 from spacql.algorithms import aspac, cfcql, conservative, densities, spacql
 from spacql.algorithms.actors import act
 from spacql.algorithms.transitions import raw_q
+from spacql.errors import InputError
 
 SMALL = {"critics": 2, "hidden": (8, 6), "target_noise": 0.0}
 
@@ -138,3 +139,9 @@ def test_a_heavy_anchor_brings_the_policies_to_the_behaviour() -> None:
 
     distance = many(state)["anchor_distance"]
     assert distance[-1] < 0.2 * distance[0]
+
+
+@pytest.mark.parametrize("values", [{"anchor_weight": -1.0}, {"sharpness": -0.1}])
+def test_a_negative_anchor_or_sharpness_is_refused(values) -> None:
+    with pytest.raises(InputError, match="at least 0"):
+        aspac.Config(**values)

@@ -58,6 +58,7 @@ from spacql.algorithms.replacement import random_sets, uncertainty
 from spacql.algorithms.transitions import Transitions, raw_q
 from spacql.data import Batch
 from spacql.data.dataset import Statistics
+from spacql.errors import InputError
 from spacql.policies import Policy
 from spacql.spec import Spec
 
@@ -84,6 +85,13 @@ class Config(Counterfactual):
     others: Literal["partial", "logged", "policies"] = "partial"  # what the actors see
     anchor: Literal["likelihood", "squared"] = "likelihood"  # or the plain squared distance
     anchor_weight: float = 3e-4  # c, per step of an episode; 0: no anchor
+
+    def __post_init__(self) -> None:
+        if self.anchor_weight < 0 or self.sharpness < 0:
+            raise InputError(
+                f"anchor_weight is {self.anchor_weight} and sharpness {self.sharpness}; both must "
+                "be at least 0."
+            )
 
 
 class State(learner.State):
