@@ -1,7 +1,7 @@
 """How long a run will take: from finished ones of its kind, or roughly."""
 
 from collections.abc import Iterable, Mapping
-from math import prod
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -13,7 +13,7 @@ from spacql.experiments.store import StoredRun
 def rough_seconds(config: Training | Mapping[str, Any]) -> float:
     """On one core of 2026: a fixed part for every critic update, and one for the critics."""
     get = config.get if isinstance(config, Mapping) else lambda n, d: getattr(config, n, d)
-    width = prod(get("hidden", (64, 64))) / 64**2
+    width = sum(i * o for i, o in pairwise(get("hidden", (64, 64)))) / 64**2
     size = get("critics", 2) * get("batch_size", 1024) / 256
     return 20 + get("rounds", 2000) * get("updates", 5) * (0.003 + 0.0013 * width * size)
 
