@@ -142,7 +142,7 @@ def aspac() -> tuple[Block, ...]:
         Method("target: all agents replaced", "aspac", {"replaced": (3,)}),
         Method("actors: the others as logged", "aspac", {"others": "logged"}),
         Method("actors: the others' policies", "aspac", {"others": "policies"}),
-        Method("anchor: squared distance", "aspac", {"anchor": "squared", "anchor_weight": 0.008}),
+        Method("anchor: plain distance", "aspac", {"anchor": "plain", "anchor_weight": 0.008}),
         Method("no anchor", "aspac", {"anchor_weight": 0.0}),
         Method("no penalty", "aspac", {"alpha": 0.0}),
         *plain(("spacql", "cfcql")),
