@@ -158,7 +158,7 @@ def what_others_do(key: Array, pi: Array, a: Array, config: Config) -> Array:
 
 
 def precision(state: State, t: Transitions, config: Config) -> Array:
-    """What a squared distance to the log counts, (n, d): 1 / s_i^2 above that of uniform actions."""
+    """What a squared distance to the log counts, (n, d): 1 / s_i^2 beyond uniform actions'."""
     if config.anchor == "plain":
         return jnp.ones(t.a.shape[1:])
     variance = mean_variance(state.densities, state.spec, t.observations)
