@@ -246,8 +246,8 @@ def brief(store: Store) -> str:
     lines = []
     if found:
         lines.append(
-            f"- **The paper's claims are tried, not repeated.** Of {len(found)} claims on our data: "
-            f"{said}. `spacql reproduce claims`"
+            f"- **The paper's claims are tried, not repeated.** Of {len(found)} claims on our "
+            f"data: {said}. `spacql reproduce claims`"
         )
     if seconds:
         lines.append(
