@@ -1,6 +1,7 @@
 """Tests compute on one thread, as the commands do, compile with little optimisation, and keep what
 they compile and make in one place of the session's own."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -18,6 +19,15 @@ QUICK = (
 )
 os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *QUICK]).strip()
 os.environ.update(one_thread(os.environ))
+
+# Tracing makes many objects and hardly a cycle: looking for cycles takes a sixth of the time.
+gc.set_threshold(100_000, 50, 100)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays, and is not looked at again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
