@@ -35,9 +35,7 @@ def target(module, key, state, t, config):
 def test_the_target_weighs_sets_by_the_softmax_of_their_lower_bounds() -> None:
     state, t, config = setting(sharpness=3.0)
     y, metrics = target(aspac, quick_key(5), state, t, config)
-    a_pi = jax.jit(act, static_argnums=0)(
-        state.spec, state.actors.target, t.next_observations
-    )
+    a_pi = jax.jit(act, static_argnums=0)(state.spec, state.actors.target, t.next_observations)
     critics, rows, a_pi = plain((state.critics.target, t, a_pi))
     going_on = rows.terminal == 0
     either = []

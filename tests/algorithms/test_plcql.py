@@ -71,9 +71,7 @@ def test_the_target_replaces_the_chosen_number_of_agents_and_ends_at_terminals(m
     monkeypatch.setattr(plcql, "learn", lambda bandit, *_: bandit)
     target = jax.jit(partial(plcql.target, config=config))
     _, y, metrics = target(quick_key(5), state, t)
-    a_pi = jax.jit(act, static_argnums=0)(
-        state.spec, state.actors.target, t.next_observations
-    )
+    a_pi = jax.jit(act, static_argnums=0)(state.spec, state.actors.target, t.next_observations)
     scale, critics, t, a_pi = plain((state.scale, state.critics.target, t, a_pi))
     mean, std = float(scale.reward_mean), float(scale.reward_std)
     found = np.asarray(raw_q(scale, y, config.discount))

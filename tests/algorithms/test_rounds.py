@@ -53,7 +53,8 @@ CASES = {
     "plcql": ("plcql", {"critics": 3, "bandit_steps": 2}),
     "aspac": ("aspac", {"penalty_every": 2}),
 }
-VARIANTS = ("spacql-uniform", "icql-qs-policy", "omar-elites", "dof-cloning")  # options with tests of their own
+# Options with tests of their own.
+VARIANTS = ("spacql-uniform", "icql-qs-policy", "omar-elites", "dof-cloning")
 
 
 def processor() -> str:
