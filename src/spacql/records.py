@@ -120,7 +120,7 @@ class StoredRecord(msgspec.Struct, frozen=True):
 
 
 class Tried(msgspec.Struct, frozen=True):
-    alpha: float
+    value: Any
     scores: tuple[float, ...]
     mean: float | None
 
@@ -133,7 +133,8 @@ class SweepRecord(msgspec.Struct, frozen=True):
     rounds: Positive
     seeds: tuple[Seed, ...]
     config: dict[str, Any]
-    alphas: tuple[Tried, ...]
+    hyperparameter: Name
+    values: tuple[Tried, ...]
 
     def __post_init__(self) -> None:
         _rounds(self.config)

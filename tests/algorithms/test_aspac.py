@@ -97,7 +97,7 @@ def test_the_others_do_what_the_option_says(others) -> None:
     np.testing.assert_allclose(counts, expected, atol=0.03)
 
 
-@pytest.mark.parametrize("anchor", ["likelihood", "squared"])
+@pytest.mark.parametrize("anchor", ["by-width", "plain"])
 def test_the_actors_loss_by_hand(monkeypatch, anchor) -> None:
     state, t, config = setting(others="logged", anchor=anchor, anchor_weight=0.1, tanh_cost=0.0)
     seen = []
@@ -111,20 +111,19 @@ def test_the_actors_loss_by_hand(monkeypatch, anchor) -> None:
     @jax.jit
     def improve(state, t):
         _, metrics = aspac.improve_actors(quick_key(0), state, t, config)
-        means = [densities.gaussian(network, x) for network, x in
+        shapes = [densities.gaussian(network, x) for network, x in
                  zip(state.densities.networks, t.observations, strict=True)]  # fmt: skip
         pi = act(state.spec, state.actors.online, t.observations)
-        return metrics, seen.pop(), means, pi
+        return metrics, seen.pop(), shapes, pi
 
-    metrics, (value, (q, distance)), means, pi = improve(state, t)
+    metrics, (value, (q, distance)), shapes, pi = improve(state, t)
     by_hand = 0.0
     for i, size in enumerate(state.spec.action_sizes):
         x = np.asarray(pi[:, i, :size])
-        if anchor == "likelihood":
-            mean, log_std = plain(means[i])
-            gap = (x - mean) ** 2 * np.maximum(np.exp(-2 * log_std) - 3, 0)
-        else:
-            gap = (x - np.asarray(t.a[:, i, :size])) ** 2
+        gap = (x - np.asarray(t.a[:, i, :size])) ** 2
+        if anchor == "by-width":
+            _, log_std = plain(shapes[i])
+            gap *= np.maximum(1 / np.exp(2 * log_std).mean(axis=0) - 3, 0)
         # The cost is a mean over the padded width.
         by_hand += 0.1 * state.spec.horizon * gap.mean() + config.action_cost * (x**2).sum() / (
             24 * 2
@@ -145,7 +144,17 @@ def test_a_heavy_anchor_brings_the_policies_to_the_behaviour() -> None:
         return jax.lax.scan(step, state, jax.random.split(jax.random.key(0), 200))[1]
 
     distance = many(state)["anchor_distance"]
-    assert distance[-1] < 0.2 * distance[0]
+    assert distance[-1] < 0.4 * distance[0]
+
+
+def test_nothing_holds_the_actors_to_uniform_behaviour() -> None:
+    state, t, config = setting()
+    wide = jnp.full((2, 2), 1 / densities.UNIFORM)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aspac, "mean_variance", lambda *_: wide)
+        np.testing.assert_allclose(aspac.precision(state, t, config), 0, atol=1e-5)
+        patch.setattr(aspac, "mean_variance", lambda *_: wide / 4)
+        np.testing.assert_allclose(aspac.precision(state, t, config), 9, rtol=1e-5)
 
 
 @pytest.mark.parametrize("values", [{"anchor_weight": -1.0}, {"sharpness": -0.1}])

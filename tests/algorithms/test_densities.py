@@ -37,14 +37,13 @@ def test_distances_are_in_units_of_the_behaviours_own_deviation() -> None:
         np.testing.assert_allclose(distance[:, i], expected, rtol=1e-4)
 
 
-def test_nothing_is_far_from_uniform_behaviour_when_its_width_is_free() -> None:
+def test_the_mean_variance_is_that_of_every_agents_own_coordinates() -> None:
     (found, spec, _), (_, t) = fresh(), setting()
-    wide = densities.standardised_distance(found, spec, t.observations, t.a, free=1e6)
-    assert (np.asarray(wide) == 0).all()
-    some = densities.standardised_distance(found, spec, t.observations, t.a, densities.UNIFORM)
-    assert (
-        np.asarray(some) < densities.standardised_distance(found, spec, t.observations, t.a)
-    ).all()
+    variance = np.asarray(densities.mean_variance(found, spec, t.observations))
+    for i, size in enumerate(spec.action_sizes):
+        _, log_std = plain(densities.gaussian(found.networks[i], t.observations[i]))
+        np.testing.assert_allclose(variance[i, :size], np.exp(2 * log_std).mean(0), rtol=1e-5)
+        assert (variance[i, size:] == 0).all()
 
 
 def test_steps_raise_the_likelihood_of_the_log() -> None:

@@ -1,11 +1,8 @@
-"""The settings: every benchmark configuration, as recorded in tests/data/configurations.json."""
+"""The settings: the same ground for all algorithms, and how a configuration comes about."""
 
-import json
 from dataclasses import asdict
 from itertools import product
-from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -14,32 +11,36 @@ from spacql.algorithms.settings import configure
 from spacql.commands.train import Options, parse
 from spacql.data.collect import QUALITIES
 from spacql.errors import InputError
+from spacql.experiments.plans import registered
 from spacql.worlds import TASKS
 
-RECORDED = json.loads((Path(__file__).parents[1] / "data" / "configurations.json").read_text())
-GONE = ("penalty_weights", "tau")  # options that no result used
-ALGORITHMS = tuple(RECORDED["defaults"])
+DATASETS = tuple(f"{task}-{quality}" for task, quality in product(TASKS, QUALITIES))
 
 
-def resolved(algorithm: str, dataset: str, penalty: str) -> dict[str, Any]:
-    """The configuration as JSON has it. An algorithm without a penalty has one for both."""
-    has_penalty = "penalty" in RECORDED["defaults"][algorithm]
-    config = configure(algorithm, dataset, {"penalty": penalty} if has_penalty else {})
-    values = json.loads(json.dumps(asdict(config)))
-    return {name: value for name, value in values.items() if name not in GONE}
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_all_algorithms_have_as_many_updates_batches_and_units(dataset) -> None:
+    for algorithm in set(registered()) - {"dof"}:  # whose sample is ten passes
+        config = configure(algorithm, dataset)
+        assert config.rounds * config.updates == 15_000, algorithm
+        assert (config.batch_size, config.hidden) == (256, (128, 128)), algorithm
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_benchmark_configuration_is_the_recorded_one(algorithm: str) -> None:
-    for task, quality, penalty in product(TASKS, QUALITIES, ("log-sum-exp", "policy")):
-        dataset = f"{task}-{quality}"
-        differs = RECORDED["differs"][algorithm][dataset][penalty]
-        assert resolved(algorithm, dataset, penalty) == RECORDED["defaults"][algorithm] | differs
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_the_conservative_have_as_many_steps_of_actors_as_of_critics(dataset) -> None:
+    theirs = [asdict(configure(name, dataset)) for name in (*settings.PENALISED, "omar", "aspac")]
+    shared = ("updates", "learning_rate", "actor_learning_rate", "target_rate", "samples",
+              "policy_samples", "penalty_every", "tanh_cost")  # fmt: skip
+    assert {config["updates"] for config in theirs} == {1}
+    for name in shared:
+        assert len({config[name] for config in theirs}) == 1, name
+
+
+def test_aspac_has_one_configuration_for_all_data() -> None:
+    assert {configure("aspac", dataset) for dataset in DATASETS} == {configure("aspac")}
 
 
 def test_plcql_has_what_spacql_has_and_dof_its_own_everywhere() -> None:
-    for task, quality in product(TASKS, QUALITIES):
-        dataset = f"{task}-{quality}"
+    for dataset in DATASETS:
         theirs = asdict(configure("spacql", dataset))
         mine = asdict(configure("plcql", dataset))
         assert {n: mine[n] for n in theirs if n in mine} == {

@@ -174,7 +174,7 @@ def test_results_add_says_what_happened_to_each(tmp_path, capsys) -> None:
     run_folder(tmp_path / "runs" / "a" / "seed-2", seed=2, diverged="Not finite.")
     (tmp_path / "runs" / "tune").mkdir()
     sweep = {"algorithm": "cfcql", "data": "spread-random", "rounds": 40, "seeds": [100],
-             "config": {"rounds": 40}, "alphas": []}  # fmt: skip
+             "config": {"rounds": 40}, "hyperparameter": "alpha", "values": []}  # fmt: skip
     (tmp_path / "runs" / "tune" / "tune.json").write_text(json.dumps(sweep))
     results = tmp_path / "results"
     assert results_add((tmp_path / "runs",), results=results) == 0

@@ -60,7 +60,7 @@ def test_the_best_mean_wins_and_is_written_with_everything_that_was_tried(
     ]
     written = json.loads((out / "tune.json").read_text())
     assert written["best"] == 0.5
-    assert [entry["alpha"] for entry in written["alphas"]] == [0.1, 0.5, 2.5]
+    assert [entry["value"] for entry in written["values"]] == [0.1, 0.5, 2.5]
     assert written["seeds"] == [100, 101]
     assert (out / "alpha.png").stat().st_size > 5000
 
@@ -92,7 +92,7 @@ def test_a_failed_seed_is_named_and_the_others_count(monkeypatch, data, tmp_path
     out = tmp_path / "sweep"
     assert tune("cfcql", "--data", data, "--alphas", "0.5", "--out", str(out), "--json") == 1
     result = json.loads(capsys.readouterr().out)
-    assert result["alphas"] == [{"alpha": 0.5, "scores": [100.0], "mean": 100.0, "failed": [101]}]
+    assert result["values"] == [{"value": 0.5, "scores": [100.0], "mean": 100.0, "failed": [101]}]
 
 
 @pytest.mark.parametrize(

@@ -103,13 +103,14 @@ def test_an_empty_store_has_no_verdicts_and_says_so(tmp_path):
         claims.markdown(Store(tmp_path))
 
 
-def test_our_own_results_have_a_verdict_for_every_claim():
+def test_our_own_results_have_a_verdict_for_every_claim_or_it_is_named():
     found = claims.claims(Store())
     numbers = [claim.number for claim in found]
     assert numbers == sorted(set(numbers))
-    assert {1, 2, 3, 4, 5} <= set(numbers), "the sixth needs runs of aspac"
     text = claims.markdown(Store())
     assert all(f"**{claim.number}. " in text for claim in found)
+    missing = [n for n in range(1, len(claims.JUDGES) + 1) if n not in numbers]
+    assert (f": {', '.join(map(str, missing))} of " in text) == bool(missing)
 
 
 def test_the_picture_of_scores_holds_the_tables_numbers(tmp_path):

@@ -65,7 +65,8 @@ def samples() -> Path:
     sweep = {
         "algorithm": "spacql", "data": "toy", "rounds": 20, "seeds": [100, 101],
         "config": described["config"], "best": 0.5,
-        "alphas": [{"alpha": a, "scores": [1.0, 2.0], "mean": 1.5, "failed": []} for a in (0.5, 1.0)],
+        "hyperparameter": "alpha",
+        "values": [{"value": a, "scores": [1.0, 2.0], "mean": 1.5, "failed": []} for a in (0.5, 1.0)],
     }  # fmt: skip
     write_json(place / "tune.json", sweep)
     Store(place / "results").add_sweep(place / "tune.json")

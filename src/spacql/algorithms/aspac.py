@@ -15,14 +15,16 @@ others does in x what its policy would do, with a probability that is drawn unif
 transition, and else what the log says. All logged is the paper's actor, which answers to a team
 that does not change; all policies is MADDPG's, which asks for joint actions that no log has.
 
-**Anchor.** An actor pays for leaving the log, in units of how widely the log acts there:
+**Anchor.** An actor pays for leaving the log, the more the more narrowly the log acts:
 
-    c T mean_d (pi_i(o_i) - m_i(o_i))^2 max(1 / sigma_i(o_i)^2 - 3, 0)
+    c T mean_d (pi_i(o_i) - a_i)^2 max(1 / s_i^2 - 3, 0)
 
-m_i and sigma_i are a learnt Gaussian of the behaviour; 3 is 1 / sigma^2 of uniform actions. Where
-behaviour is narrow, as an expert's, the anchor holds fast; where it is uniform, not at all: the
-strength comes from the data. T, the steps of an episode, is there because a team strays from the
-logged states a little with every step.
+s_i^2 is the variance of agent i's behaviour at given observations, on average over them, by a
+learnt Gaussian; 3 is 1 / s^2 of uniform actions. Where behaviour is narrow, as an expert's, the
+anchor holds fast; where it is uniform, not at all: the strength comes from the data. It is one
+number per coordinate: a strength per observation leaves the actors to the few where behaviour is
+narrowest. T, the steps of an episode, is there because a team strays from the logged states a
+little with every step.
 
 **Penalty.** CFCQL's log-sum-exp, one agent at a time, with one alpha for all data. Some of its
 actions are near the policy's: with uniform ones alone, of which none is near narrow data, Q falls
@@ -52,7 +54,7 @@ from spacql.algorithms.conservative import (
     trust_weights,
 )
 from spacql.algorithms.critics import Metrics
-from spacql.algorithms.densities import UNIFORM, Densities, standardised_distance
+from spacql.algorithms.densities import UNIFORM, Densities, mean_variance
 from spacql.algorithms.learner import own_values, play_round, with_actors
 from spacql.algorithms.replacement import random_sets, uncertainty
 from spacql.algorithms.transitions import Transitions, raw_q
@@ -83,7 +85,7 @@ class Config(Counterfactual):
     mixing: Literal["lower-bound", "uncertainty"] = "lower-bound"  # w_k as above, or SPaCQL's
     sharpness: float = 10.0  # b, of the softmax over lower bounds, for standardised rewards
     others: Literal["partial", "logged", "policies"] = "partial"  # what the actors see
-    anchor: Literal["likelihood", "squared"] = "likelihood"  # or the plain squared distance
+    anchor: Literal["by-width", "plain"] = "by-width"  # or the plain squared distance
     anchor_weight: float = 3e-4  # c, per step of an episode; 0: no anchor
 
     def __post_init__(self) -> None:
@@ -138,7 +140,7 @@ def target(
 
 def improve_densities(state: State, t: Transitions, config: Config) -> tuple[State, Metrics]:
     """One maximum-likelihood step of the behaviour's densities, where the anchor needs them."""
-    if config.anchor != "likelihood" or not config.anchor_weight:
+    if config.anchor != "by-width" or not config.anchor_weight:
         return state, {}
     densities, metrics = density_part.step(state.densities, state.spec, t.observations, t.a, config)
     return eqx.tree_at(lambda s: s.densities, state, densities), metrics
@@ -155,6 +157,15 @@ def what_others_do(key: Array, pi: Array, a: Array, config: Config) -> Array:
     return jnp.where((jax.random.uniform(draw_key, a.shape[:2]) < share)[..., None], pi, a)
 
 
+def precision(state: State, t: Transitions, config: Config) -> Array:
+    """What a squared distance to the log counts, (n, d): 1 / s_i^2 beyond uniform actions'."""
+    if config.anchor == "plain":
+        return jnp.ones(t.a.shape[1:])
+    variance = mean_variance(state.densities, state.spec, t.observations)
+    variance = jnp.where(variance > 0, variance, 1 / UNIFORM)  # padding
+    return jnp.maximum(1 / variance - UNIFORM, 0)
+
+
 def improve_actors(
     key: Array, state: State, t: Transitions, config: Config
 ) -> tuple[State, Metrics]:
@@ -162,14 +173,12 @@ def improve_actors(
     spec = state.spec
     pi = act(spec, state.actors.online, t.observations)
     values_of = own_values(state, t.s, what_others_do(key, pi, t.a, config))
+    firmness = jnp.sqrt(precision(state, t, config))
 
     def loss(networks: Networks) -> Any:
         pi = act(spec, networks, t.observations)
         q = jnp.stack([jnp.mean(value) for value in values_of(pi)])  # (n,)
-        if config.anchor == "likelihood":
-            distance = standardised_distance(state.densities, spec, t.observations, pi, UNIFORM)
-        else:
-            distance = squared_distance(spec, pi, t.a)  # (B, n)
+        distance = squared_distance(spec, pi * firmness, t.a * firmness)  # (B, n)
         anchor = config.anchor_weight * spec.horizon * jnp.sum(jnp.mean(distance, axis=0))
         cost = config.action_cost * jnp.sum(jnp.mean(pi**2, axis=(0, 2)))
         cost += tanh_cost(networks, t, config)

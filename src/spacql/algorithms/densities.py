@@ -50,25 +50,23 @@ def negative_log_likelihood(network: MLP, observation: Array, action: Array) -> 
 
 
 def standardised_distance(
-    densities: Densities,
-    spec: Spec,
-    observations: tuple[Array, ...],
-    pi: Array,
-    free: float = 0.0,
+    densities: Densities, spec: Spec, observations: tuple[Array, ...], pi: Array
 ) -> Array:
-    """Mean over agent i's coordinates of ((pi_i - mean_i) / deviation_i)^2; (B, n, d) to (B, n).
-
-    `free` is how much of 1 / deviation^2 does not count; with that of uniform actions, UNIFORM,
-    nothing is at any distance from uniform behaviour.
-    """
+    """Mean over agent i's coordinates of ((pi_i - mean_i) / deviation_i)^2; (B, n, d) to (B, n)."""
     parts = [gaussian(mu, o) for mu, o in zip(densities.networks, observations, strict=True)]
     mean, deviation = (
         pad(spec, [mean for mean, _ in parts]),
         pad(spec, [jnp.exp(log_std) for _, log_std in parts]),
     )
-    # Padding is 0 in all, and adds nothing.
-    precision = jnp.maximum(1 / jnp.where(deviation > 0, deviation, 1) ** 2 - free, 0)
-    return jnp.sum((pi - mean) ** 2 * precision, axis=-1) / jnp.array(spec.action_sizes)
+    # Padding is 0 in pi and the mean, and adds nothing.
+    squares = ((pi - mean) / jnp.where(deviation > 0, deviation, 1)) ** 2
+    return jnp.sum(squares, axis=-1) / jnp.array(spec.action_sizes)
+
+
+def mean_variance(densities: Densities, spec: Spec, observations: tuple[Array, ...]) -> Array:
+    """How widely each agent acts, on average over observations: deviation^2, (n, d), padding 0."""
+    parts = [gaussian(mu, o) for mu, o in zip(densities.networks, observations, strict=True)]
+    return jnp.mean(pad(spec, [jnp.exp(2 * log_std) for _, log_std in parts]), axis=0)
 
 
 def step(

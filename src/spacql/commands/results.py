@@ -136,7 +136,7 @@ def results_sweeps(
     results: Path | None = None,
     json: bool = False,
 ) -> None:
-    """List the sweeps of alpha in the results folder, and the alpha that is in use.
+    """List the sweeps in the results folder, and the value that is in use.
 
     Example: spacql results sweeps tag
 

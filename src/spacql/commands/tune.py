@@ -54,7 +54,7 @@ def main(args: list[str]) -> int:
     options, config = parse("tune", algorithm, rest, Options)
     result = sweep(algorithm, config, options)
     show(result, options)
-    return 1 if any(entry["failed"] for entry in entries_of(result)) else 0
+    return 1 if any(entry["failed"] for entry in result["values"]) else 0
 
 
 def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any]:
@@ -70,6 +70,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     from spacql.errors import InputError
     from spacql.experiments.executors import PlannedRun
     from spacql.experiments.running import execute
+    from spacql.experiments.sweeps import text_of
     from spacql.files import write_json
     from spacql.runs import default_folder
 
@@ -108,7 +109,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
         scores = [score for run in mine if (score := found[run]) is not None]
         entries.append(
             {
-                ("alpha" if vary == "alpha" else "value"): value,
+                "value": value,
                 "scores": scores,
                 "mean": float(np.mean(scores)) if scores else None,
                 "failed": [run.seed for run in mine if found[run] is None],
@@ -124,8 +125,8 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
         "config": asdict(config),
         "hyperparameter": vary,
         "by": "lower bound of the return, from the log" if notes else "score",
-        ("alphas" if vary == "alpha" else "values"): entries,
-        "best": None if best is None else value_of(best),
+        "values": entries,
+        "best": None if best is None else best["value"],
     }
     write_json(out / "tune.json", result)
     plot(result, options.plot or out / f"{vary}.png")
@@ -170,20 +171,6 @@ def _parsed(vary: str, text: str, like: Any) -> Any:
         raise InputError(f"{text!r} is no value of {vary}, which is {like!r} now.") from error
 
 
-def text_of(value: Any) -> str:
-    if isinstance(value, tuple):
-        return "-".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def value_of(entry: dict[str, Any]) -> Any:
-    return entry["alpha"] if "alpha" in entry else entry["value"]
-
-
-def entries_of(result: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(result["alphas"] if "alphas" in result else result["values"])
-
-
 def estimated(places: "dict[PlannedRun, Path]", options: Options) -> "dict[PlannedRun, float]":
     """The lower bound of every policy's return, from the log alone."""
     from spacql.data.cache import resolve
@@ -202,6 +189,8 @@ def estimated(places: "dict[PlannedRun, Path]", options: Options) -> "dict[Plann
 def show(result: dict[str, Any], options: Any) -> None:
     from json import dumps
 
+    from spacql.experiments.sweeps import text_of
+
     if options.json:
         print(dumps(result, indent=1))
         return
@@ -213,23 +202,24 @@ def show(result: dict[str, Any], options: Any) -> None:
         print("Without a simulator: lower bounds of the return, estimated from the log.")
     width = max(len(vary) + 1, 8)
     print(f"{vary:<{width}}{by:<8}seeds")
-    for entry in entries_of(result):
+    for entry in result["values"]:
         mean = "failed" if entry["mean"] is None else f"{entry['mean']:z.1f}"
         scores = " ".join(f"{score:z.1f}" for score in entry["scores"])
-        best = "  best" if value_of(entry) == result["best"] else ""
-        print(f"{text_of(value_of(entry)):<{width}}{mean:<8}{scores}{best}")
+        best = "  best" if entry["value"] == result["best"] else ""
+        print(f"{text_of(entry['value']):<{width}}{mean:<8}{scores}{best}")
 
 
 def plot(result: dict[str, Any], path: Path) -> None:
     """Score against the value: every seed a dot, the means a line."""
     from matplotlib.figure import Figure
 
+    from spacql.experiments.sweeps import text_of
     from spacql.files import new_file
 
     figure = Figure(figsize=(4.5, 3.2), layout="constrained")
     axis = figure.subplots()
-    scored = [entry for entry in entries_of(result) if entry["mean"] is not None]
-    values = [value_of(entry) for entry in scored]
+    scored = [entry for entry in result["values"] if entry["mean"] is not None]
+    values = [entry["value"] for entry in scored]
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
     at = values if numbers else list(range(len(values)))
     for x, entry in zip(at, scored, strict=True):

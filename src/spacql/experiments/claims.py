@@ -243,10 +243,12 @@ def brief(store: Store) -> str:
     runs = [run for _, m, c in plan.cells() for run in plan.stored(store, m, c)]
     seconds = [r.seconds for r in runs if (r.dataset, r.algorithm) == ("spread-random", "spacql")]
     hours = sum(run.seconds for run in runs) / 3600
-    lines = [
-        f"- **The paper's claims are tried, not repeated.** Of {len(found)} claims on our data: "
-        f"{said}. `spacql reproduce claims`"
-    ]
+    lines = []
+    if found:
+        lines.append(
+            f"- **The paper's claims are tried, not repeated.** Of {len(found)} claims on our "
+            f"data: {said}. `spacql reproduce claims`"
+        )
     if seconds:
         lines.append(
             f"- **Minutes, not days.** A training of SPaCQL on spread-random took "
@@ -262,11 +264,20 @@ JUDGES = (best_of_all, one_against_all, less_spread, first_weight, cloning, best
 def markdown(store: Store) -> str:
     """A table of verdicts, then what they rest on."""
     found = claims(store)
-    if not found:
+    if not store.runs:
         raise InputError(f"No run is finished in {store.results}.")
-    lines = ["| | claim | here |", "| --- | --- | --- |"]
-    lines += [f"| {one.number} | {one.claim} | **{one.verdict}** |" for one in found]
-    lines.append("")
+    lines = []
+    if found:
+        lines = ["| | claim | here |", "| --- | --- | --- |"]
+        lines += [f"| {one.number} | {one.claim} | **{one.verdict}** |" for one in found]
+        lines.append("")
     for one in found:
         lines += [f"**{one.number}. {one.verdict.capitalize()}.** {one.found}", ""]
+    missing = sorted(set(range(1, len(JUDGES) + 1)) - {one.number for one in found})
+    if missing:
+        numbers = ", ".join(map(str, missing))
+        lines += [
+            f"Claims that the stored runs do not suffice for: {numbers} of {len(JUDGES)}.",
+            "",
+        ]
     return "\n".join(lines).rstrip() + "\n"

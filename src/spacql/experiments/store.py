@@ -124,12 +124,14 @@ class Store:
             raise InputError(f"Cannot write results to {place}. Choose another folder: --results.")
 
     def add_sweep(self, path: Path | str) -> Path:
-        """Take in a tune.json. An older sweep of the same data, algorithm, penalty and number of
-        critics is replaced."""
+        """Take in a tune.json. An older sweep of the same data, algorithm, hyperparameter, penalty
+        and number of critics is replaced."""
         from spacql.algorithms.registry import find
 
         sweep = records.sweep(path)
         parts, config = [sweep["data"], sweep["algorithm"]], sweep["config"]
+        if sweep["hyperparameter"] != "alpha":
+            parts.append(sweep["hyperparameter"])
         if config.get("penalty", "log-sum-exp") != "log-sum-exp":
             parts.append(config["penalty"])
         usual = getattr(find(sweep["algorithm"]).Config(), "critics", None)
@@ -137,7 +139,7 @@ class Store:
             parts.append(f"{config['critics']}-critics")
         place = self.results / "tuning" / f"{safe_name('-'.join(parts))}.json"
         with new_file(place) as temporary:
-            temporary.write_text(compact(rounded(sweep), "alphas"))
+            temporary.write_text(compact(rounded(sweep), "values"))
         return place
 
 

@@ -1,4 +1,4 @@
-"""Sweeps of alpha, beside the alpha that every algorithm is run with."""
+"""Sweeps of a hyperparameter, beside the value that every algorithm is run with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,8 +13,9 @@ from spacql.experiments.tables import markdown_row
 from spacql.worlds import TASKS
 
 NOTE = (
-    "Scores by alpha, means over seeds that no table reports (their number). Marked: the alpha in "
-    "use. °: trainings that were shorter, or had other settings than today's."
+    "Scores by alpha, or by the hyperparameter that a column names; means over seeds that no "
+    "table reports (their number). Marked: the value in use. °: trainings that were shorter, or "
+    "had other settings than today's."
 )
 
 
@@ -28,14 +29,17 @@ class Sweep:
     seeds: tuple[int, ...]
     penalty: str
     config: Mapping[str, Any]
-    by_seed: Mapping[float, Sequence[float]]  # alpha to the scores of seeds that have one
-    scores: Mapping[float, float]  # alpha to mean score, of the trainings that did not fail
+    hyperparameter: str
+    by_seed: Mapping[Any, Sequence[float]]  # value to the scores of seeds that have one
+    scores: Mapping[Any, float]  # value to mean score, of the trainings that did not fail
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "Sweep":
         """From what `spacql.records` has read."""
         penalty = record["config"].get("penalty", "")
-        tried = sorted(record["alphas"], key=lambda entry: entry["alpha"])
+        tried = [(_hashable(entry["value"]), entry) for entry in record["values"]]
+        if all(isinstance(value, int | float) for value, _ in tried):
+            tried.sort(key=lambda pair: pair[0])
         return cls(
             algorithm=record["algorithm"],
             dataset=record["data"],
@@ -43,8 +47,9 @@ class Sweep:
             seeds=tuple(record["seeds"]),
             penalty=penalty,
             config=record["config"],
-            by_seed={entry["alpha"]: entry["scores"] for entry in tried},
-            scores={e["alpha"]: e["mean"] for e in tried if e["mean"] is not None},
+            hyperparameter=record["hyperparameter"],
+            by_seed={value: entry["scores"] for value, entry in tried},
+            scores={value: e["mean"] for value, e in tried if e["mean"] is not None},
         )
 
     @property
@@ -54,16 +59,33 @@ class Sweep:
         return task, quality + (", policy penalty" if self.penalty == "policy" else "")
 
     @property
-    def used(self) -> float:
-        """The alpha that a run gets today."""
-        config = configure(self.algorithm, self.dataset, {"penalty": self.penalty})
-        return float(asdict(config)["alpha"])
+    def column(self) -> str:
+        """The algorithm, and what was varied if that is not alpha."""
+        return f"{self.algorithm} {self.hyperparameter.removeprefix('alpha')}".strip()
+
+    @property
+    def used(self) -> Any:
+        """The value that a run gets today; None if it no longer has such a hyperparameter."""
+        overrides = {"penalty": self.penalty} if self.penalty else {}
+        config = asdict(configure(self.algorithm, self.dataset, overrides))
+        return _hashable(config.get(self.hyperparameter))
 
     @property
     def unlike_today(self) -> bool:
         config = {**self.config, "rounds": self.rounds}
         unlike = unlike_settings(self.algorithm, self.dataset, config)
-        return not unlike.keys() <= {"alpha", "penalty"}
+        return not unlike.keys() <= {self.hyperparameter, "penalty"}
+
+
+def text_of(value: Any) -> str:
+    """As it stands in tables and names of folders."""
+    if isinstance(value, tuple):
+        return "-".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def stored(store: Store, only: Sequence[str] = ()) -> list[Sweep]:
@@ -75,7 +97,8 @@ def stored(store: Store, only: Sequence[str] = ()) -> list[Sweep]:
     def rank(sweep: Sweep) -> tuple[Any, ...]:
         names = sweep.dataset.split("-", 1)
         known = [order.index(name) if name in order else len(order) for name in names]
-        return known, sweep.dataset, sweep.penalty, registered().index(sweep.algorithm)
+        place = registered().index(sweep.algorithm)
+        return known, sweep.dataset, sweep.penalty, place, sweep.hyperparameter
 
     known = [sweep for sweep in found if sweep.algorithm in registered()]
     return [
@@ -97,7 +120,8 @@ def records(sweeps: Sequence[Sweep]) -> list[dict[str, Any]]:
             "penalty": sweep.penalty,
             "rounds": sweep.rounds,
             "seeds": list(sweep.seeds),
-            "alphas": list(sweep.scores),
+            "hyperparameter": sweep.hyperparameter,
+            "values": list(sweep.scores),
             "scores": list(sweep.scores.values()),
             "used": sweep.used,
             "unlike_today": sweep.unlike_today,
@@ -107,26 +131,30 @@ def records(sweeps: Sequence[Sweep]) -> list[dict[str, Any]]:
 
 
 def columns(sweeps: Sequence[Sweep]) -> list[str]:
-    there = {sweep.algorithm for sweep in sweeps}
-    return [name for name in registered() if name in there]
+    """Algorithms in the order of tables, each with what was varied."""
+    there = {(registered().index(sweep.algorithm), sweep.column) for sweep in sweeps}
+    return [column for _, column in sorted(there)]
 
 
 def grids(sweeps: Sequence[Sweep]) -> dict[str, dict[str, dict[str, Sweep]]]:
-    """By task, quality and algorithm."""
+    """By task, quality and column."""
     found: dict[str, dict[str, dict[str, Sweep]]] = {}
     for sweep in sweeps:
         task, row = sweep.place
-        found.setdefault(task, {}).setdefault(row, {})[sweep.algorithm] = sweep
+        found.setdefault(task, {}).setdefault(row, {})[sweep.column] = sweep
     return found
 
 
 def lines(sweep: Sweep | None) -> list[tuple[str, bool]]:
-    """What stands in a cell: a text for every alpha, and whether that is in use."""
+    """What stands in a cell: a text for every value, and whether that is in use."""
     if sweep is None:
         return [("–", False)]
     mark = "°" if sweep.unlike_today else ""
     return [
-        *((f"{a:g}: {score:z.1f}{mark}", a == sweep.used) for a, score in sweep.scores.items()),
+        *(
+            (f"{text_of(value)}: {score:z.1f}{mark}", value == sweep.used)
+            for value, score in sweep.scores.items()
+        ),
         (f"({len(sweep.seeds)})", False),
     ]
 
