@@ -15,8 +15,10 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 from spacql.commands.reproduce import PICTURES
+from spacql.errors import InputError
 from spacql.experiments import claims, figures, overall, selection, sweeps, tables
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
@@ -25,6 +27,14 @@ from spacql.fitting import truth
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "figures"
 BLOCK = re.compile(r"(<!-- spacql (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def picture(name: str, store: Store) -> dict[str, Any] | None:
+    """A figure's numbers, or None where no run of it is finished."""
+    try:
+        return figures.draw(make_plan(name), store, None)
+    except InputError:
+        return None
 
 
 def made(command: str, store: Store, figures_at: str) -> str:
@@ -43,10 +53,11 @@ def made(command: str, store: Store, figures_at: str) -> str:
     if name == "claims":  # README is short
         return claims.brief(store) if figures_at.startswith("docs") else claims.markdown(store)
     if name in PICTURES:
-        plan = make_plan(name)
-        caption = figures.draw(plan, store, None)["caption"]
-        place = f"{figures_at}/{name}.svg"
-        return f"[![{plan.title}]({place})]({place})\n\n<small>{caption}</small>\n"
+        drawn, place = picture(name, store), f"{figures_at}/{name}.svg"
+        if drawn is None:
+            return "<small>No run of this figure is finished.</small>\n"
+        title = make_plan(name).title
+        return f"[![{title}]({place})]({place})\n\n<small>{drawn['caption']}</small>\n"
     only = words[1:] if words[:1] == ["--only"] else []
     if words and not only:
         raise SystemExit(f"Only --only can stand in a comment: {command}")
@@ -63,8 +74,10 @@ def old_figures(texts: list[str], store: Store) -> list[str]:
     names = {m[2].split()[1] for text in texts for m in BLOCK.finditer(text)} & set(PICTURES)
     old = []
     for name in sorted(names):
-        path = FIGURES / f"{name}.svg"
-        today = figures.identifier(figures.draw(make_plan(name), store, None))
+        path, drawn = FIGURES / f"{name}.svg", picture(name, store)
+        if drawn is None:
+            continue
+        today = figures.identifier(drawn)
         if not path.is_file() or today not in path.read_text():
             old.append(name)
     return old
