@@ -35,7 +35,7 @@ def target(module, key, state, t, config):
 def test_the_target_weighs_sets_by_the_softmax_of_their_lower_bounds() -> None:
     state, t, config = setting(sharpness=3.0)
     y, metrics = target(aspac, quick_key(5), state, t, config)
-    a_pi = act(state.spec, state.actors.target, t.next_observations)
+    a_pi = jax.jit(act, static_argnums=0)(state.spec, state.actors.target, t.next_observations)
     critics, rows, a_pi = plain((state.critics.target, t, a_pi))
     going_on = rows.terminal == 0
     either = []
@@ -88,7 +88,8 @@ def test_actors_without_anchor_and_with_logged_others_are_the_papers() -> None:
 @pytest.mark.parametrize("others", ["partial", "logged", "policies"])
 def test_the_others_do_what_the_option_says(others) -> None:
     pi, a = jnp.ones((4000, 3, 2)), jnp.zeros((4000, 3, 2))
-    x = np.asarray(aspac.what_others_do(quick_key(0), pi, a, aspac.Config(others=others)))
+    config = aspac.Config(others=others)
+    x = np.asarray(jax.jit(partial(aspac.what_others_do, config=config))(quick_key(0), pi, a))
     assert (x[..., 0] == x[..., 1]).all(), "an agent is replaced as a whole"
     counts = np.bincount(x[..., 0].sum(axis=1).astype(int), minlength=4) / 4000
     # A probability that is itself uniform makes every number of replaced agents equally likely.
@@ -103,18 +104,25 @@ def test_the_actors_loss_by_hand(monkeypatch, anchor) -> None:
 
     def instead(actors, loss, config):
         seen.append(loss(actors.online))
-        return actors, seen[0][1], {}
+        return actors, seen[-1][1], {}
 
     monkeypatch.setattr(actor_part, "step", instead)
-    _, metrics = aspac.improve_actors(quick_key(0), state, t, config)
-    value, (q, distance) = seen[0]
-    pi = act(state.spec, state.actors.online, t.observations)
+
+    @jax.jit
+    def improve(state, t):
+        _, metrics = aspac.improve_actors(quick_key(0), state, t, config)
+        shapes = [densities.gaussian(network, x) for network, x in
+                 zip(state.densities.networks, t.observations, strict=True)]  # fmt: skip
+        pi = act(state.spec, state.actors.online, t.observations)
+        return metrics, seen.pop(), shapes, pi
+
+    metrics, (value, (q, distance)), shapes, pi = improve(state, t)
     by_hand = 0.0
     for i, size in enumerate(state.spec.action_sizes):
         x = np.asarray(pi[:, i, :size])
         gap = (x - np.asarray(t.a[:, i, :size])) ** 2
         if anchor == "by-width":
-            _, log_std = plain(densities.gaussian(state.densities.networks[i], t.observations[i]))
+            _, log_std = plain(shapes[i])
             gap *= np.maximum(1 / np.exp(2 * log_std).mean(axis=0) - 3, 0)
         # The cost is a mean over the padded width.
         by_hand += 0.1 * state.spec.horizon * gap.mean() + config.action_cost * (x**2).sum() / (

@@ -23,19 +23,25 @@ SIZES = (1, 2)  # action sizes of the tiny team
 
 
 policies = jax.jit(act, static_argnums=0)
+squashed = jax.jit(lambda network, seen: network.squashed(seen))
 
 
-def loss_before_the_step(monkeypatch, improve):
-    """What `improve` minimises, at the weights it begins with: (value, extra)."""
+def loss_before_the_step(monkeypatch, improve, seen=None):
+    """What `improve` minimises, at the weights it begins with: (value, extra); and what it has
+    left in a list."""
     found = []
 
     def instead(actors, loss, config):
         found.append(loss(actors.online))
-        return actors, found[0][1], {}
+        return actors, found[-1][1], {}
+
+    @jax.jit
+    def run():
+        improve()
+        return found.pop() if seen is None else (found.pop(), seen.pop())
 
     monkeypatch.setattr(actor_part, "step", instead)
-    improve()
-    return found[0]
+    return run()
 
 
 def distances(pi, a):
@@ -49,7 +55,7 @@ def distances(pi, a):
 def test_distance_is_a_mean_over_an_agents_own_coordinates() -> None:
     state, t = setting()
     pi = policies(state.spec, state.actors.online, t.observations)
-    found = squared_distance(state.spec, pi, t.a)
+    found = jax.jit(squared_distance, static_argnums=0)(state.spec, pi, t.a)
     np.testing.assert_allclose(found, distances(*plain((pi, t.a))), rtol=1e-5)
 
 
@@ -193,7 +199,7 @@ def test_the_expectile_loss_is_smallest_at_the_expectile() -> None:
     """The 0.7 expectile m of a sample: 0.7 sum (x - m)+ = 0.3 sum (m - x)+."""
     sample = np.array([0.0, 1.0, 2.0, 5.0])
     grid = np.linspace(0, 5, 5001)
-    losses = iql.expectile_loss(jnp.asarray(sample[:, None] - grid), 0.7).mean(axis=0)
+    losses = np.mean(iql.expectile_loss(jnp.asarray(sample[:, None] - grid), 0.7), axis=0)
     m = grid[int(np.argmin(losses))]
     above, below = np.maximum(sample - m, 0).sum(), np.maximum(m - sample, 0).sum()
     np.testing.assert_allclose(0.7 * above, 0.3 * below, atol=0.01)
@@ -282,7 +288,7 @@ def test_iql_value_becomes_the_expectile_of_what_it_is_given() -> None:
         return iql.improve_value(value, same, q, config), None
 
     value, _ = jax.jit(lambda value: jax.lax.scan(step, value, length=300))(state.value)
-    v = float(iql.v(value, same.s)[0])
+    v = float(jax.jit(iql.v)(value, same.s)[0])
     above, below = np.maximum(q - v, 0).sum(), np.maximum(v - q, 0).sum()
     np.testing.assert_allclose(0.9 * above, 0.1 * below, rtol=0.05)
 
@@ -296,12 +302,22 @@ def omar_state(**values):
     return data, jax.jit(init)(quick_key(3)), config
 
 
+@partial(jax.jit, static_argnums=(1, 4))
+def search(*given):
+    return omar.search(*given)
+
+
+@partial(jax.jit, static_argnums=2)
+def own_transitions(agent, batch, i):
+    return transitions(agent.spec, agent.scale, own_batch(batch, i))
+
+
 @pytest.mark.parametrize("elites", [0, 5])
 def test_search_finds_the_maximum_of_a_quadratic(elites) -> None:
     peak = jax.random.uniform(quick_key(1), (40, 2), minval=-0.9, maxval=0.9)
     values = lambda x: -20 * jnp.sum((x - peak[:, None]) ** 2, axis=-1)  # noqa: E731
     config = omar.Config(iterations=8, candidates=40, elites=elites, search_std=0.7)
-    found = omar.search(quick_key(2), values, jnp.array(1.0), jnp.zeros((40, 2)), config)
+    found = search(quick_key(2), values, jnp.array(1.0), jnp.zeros((40, 2)), config)
     np.testing.assert_allclose(found, peak, atol=0.2)
     assert np.abs(found - peak).mean() < 0.05
 
@@ -310,7 +326,7 @@ def test_search_never_returns_worse_than_the_policy() -> None:
     pi = jnp.full((40, 2), 0.3)
     values = lambda x: -jnp.sum(jnp.abs(x - 0.3), axis=-1)  # noqa: E731
     config = omar.Config(iterations=1, candidates=2)
-    found = omar.search(quick_key(2), values, jnp.array(1.0), pi, config)
+    found = search(quick_key(2), values, jnp.array(1.0), pi, config)
     np.testing.assert_array_equal(found, pi)
 
 
@@ -318,7 +334,7 @@ def test_search_by_hand() -> None:
     """Two iterations, softmax-weighted, with the same random numbers."""
     config = omar.Config(iterations=2, candidates=4, search_std=0.5)
     pi, value = np.zeros((3, 2)), lambda x: -((x - 0.4) ** 2).sum(-1)
-    found = omar.search(quick_key(2), value, jnp.array(2.0), jnp.asarray(pi), config)
+    found = search(quick_key(2), value, jnp.array(2.0), jnp.asarray(pi), config)
     keys = jax.random.split(quick_key(2), 2)
     noise = [np.asarray(jax.random.normal(key, (3, 4, 2))) for key in keys]
     for b in range(3):
@@ -334,11 +350,11 @@ def test_search_by_hand() -> None:
 def test_omar_actor_mixes_the_distance_and_the_value(monkeypatch) -> None:
     data, state, config = omar_state(coefficient=0.7)
     agent, rows = state.agents[1], data.transition_rows()[:24]
-    t = transitions(agent.spec, agent.scale, own_batch(data.batch(rows), 1))
+    t = own_transitions(agent, data.batch(rows), 1)
     monkeypatch.setattr(omar, "search", lambda *_: jnp.full((24, 2), 0.5))
     improve = lambda: omar.improve_actor(quick_key(0), agent, t, config)  # noqa: E731
     value, (q, distance) = loss_before_the_step(monkeypatch, improve)
-    pi = np.asarray(agent.actors.online[0].squashed(t.observations[0]))
+    pi = np.asarray(squashed(agent.actors.online[0], t.observations[0]))
     critics, unit, t = plain((agent.critics.online, agent.scale.reward_std, t))
     values = [q_by_hand(critics, 0, t.s[b], pi[b : b + 1]) for b in range(24)]
     np.testing.assert_allclose(q, np.mean(values), rtol=1e-4)
@@ -350,13 +366,13 @@ def test_omar_actor_mixes_the_distance_and_the_value(monkeypatch) -> None:
 def test_omar_searches_at_the_first_of_so_many_transitions(monkeypatch) -> None:
     data, state, config = omar_state(coefficient=0.7, batch_size=24, search_every=4)
     agent, rows = state.agents[1], data.transition_rows()[:24]
-    t = transitions(agent.spec, agent.scale, own_batch(data.batch(rows), 1))
+    t = own_transitions(agent, data.batch(rows), 1)
     best, searched = jnp.full((6, 2), 0.5), []
     monkeypatch.setattr(omar, "search", lambda *given: searched.append(given[3]) or best)
-    improve = lambda: omar.improve_actor(quick_key(0), agent, t, config)  # noqa: E731
-    _, (q, distance) = loss_before_the_step(monkeypatch, improve)
-    pi = np.asarray(agent.actors.online[0].squashed(t.observations[0]))
-    np.testing.assert_allclose(searched[0], pi[:6], rtol=1e-5)
+    loss = lambda: omar.improve_actor(quick_key(0), agent, t, config)  # noqa: E731
+    (_, (q, distance)), where = loss_before_the_step(monkeypatch, loss, searched)
+    pi = np.asarray(squashed(agent.actors.online[0], t.observations[0]))
+    np.testing.assert_allclose(where, pi[:6], rtol=1e-5)
     np.testing.assert_allclose(distance, np.mean((pi[:6] - 0.5) ** 2), rtol=1e-5)
     critics, t = plain((agent.critics.online, t))
     values = [q_by_hand(critics, 0, t.s[b], pi[b : b + 1]) for b in range(24)]  # of all
@@ -373,7 +389,7 @@ def test_omar_agents_see_their_own_rows_only() -> None:
     batch = data.batch(data.transition_rows()[:24])
     for i, size in enumerate(SIZES):
         agent = state.agents[i]
-        t = plain(transitions(agent.spec, agent.scale, own_batch(batch, i)))
+        t = plain(own_transitions(agent, batch, i))
         assert t.a.shape == (24, 1, size)
         mean, std = data.statistics().observation_mean[i], data.statistics().observation_std[i]
         np.testing.assert_allclose(t.s, (batch.observations[i] - mean) / std, rtol=1e-4, atol=1e-5)
@@ -386,7 +402,7 @@ def test_omar_target_is_the_agents_own_and_ends_at_terminals() -> None:
     data, state, _ = omar_state()
     agent, config = state.agents[1], omar.Config(target_noise=0.0)
     rows = data.transition_rows()[:24]
-    t = transitions(agent.spec, agent.scale, own_batch(data.batch(rows), 1))
+    t = own_transitions(agent, data.batch(rows), 1)
     found = target(omar.target, quick_key(5), agent, t, config)[1]
     a_pi = policies(agent.spec, agent.actors.target, t.next_observations)
     assert t.terminal.sum() == 1

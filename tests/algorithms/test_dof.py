@@ -1,7 +1,7 @@
 """DoF: the loss and the target by hand, the critic in the policy, cloning of two ways to act."""
 
 from dataclasses import replace as with_values
-from functools import partial
+from functools import cache, partial
 
 import equinox as eqx
 import jax
@@ -22,6 +22,7 @@ from spacql.policies import Policy
 from spacql.policies.diffusion import denoising_error
 
 
+@cache
 def setting(**values):
     """The second agent (2 observations, 2 actions), 24 transitions, a Config, the whole state."""
     data = tiny_dataset()
@@ -29,8 +30,8 @@ def setting(**values):
     init = partial(dof.init, spec=data.spec, config=config, statistics=data.statistics())
     state = jax.jit(init)(quick_key(3))
     agent, rows = state.agents[1], data.transition_rows()[:24]
-    t = transitions(agent.spec, agent.scale, own_batch(data.batch(rows), 1))
-    return agent, t, config, state
+    convert = lambda batch: transitions(agent.spec, agent.scale, own_batch(batch, 1))  # noqa: E731
+    return agent, jax.jit(convert)(data.batch(rows)), config, state
 
 
 @pytest.mark.parametrize("every", [1, 4])
@@ -42,15 +43,19 @@ def test_the_actors_loss_is_the_denoising_error_less_q_over_its_magnitude(
 
     def instead(actors, loss, config):
         found.append(loss(actors.online))
-        return actors, found[0][1], {}
+        return actors, found[-1][1], {}
+
+    @jax.jit
+    def improve(agent, t):
+        dof.improve_actor(quick_key(1), agent, t, config)
+        error_key, sample_key = jax.random.split(quick_key(1))
+        [actor] = agent.actors.online
+        error = denoising_error(actor, t.observations[0], t.a[:, 0], error_key)
+        return found.pop(), error, actor.sample(t.observations[0][: 24 // every], sample_key)
 
     monkeypatch.setattr(actor_part, "step", instead)
-    dof.improve_actor(quick_key(1), agent, t, config)
-    value, metrics = found[0]
-    error_key, sample_key = jax.random.split(quick_key(1))
-    [actor] = agent.actors.online
-    error = denoising_error(actor, t.observations[0], t.a[:, 0], error_key)
-    x = np.asarray(actor.sample(t.observations[0][: 24 // every], sample_key))
+    (value, metrics), error, x = improve(agent, t)
+    x = np.asarray(x)
     critics, rows = plain((agent.critics.online, t))
     values = np.array([q_by_hand(critics, 0, rows.s[b], x[b : b + 1]) for b in range(len(x))])
     by_hand = error - 0.7 * values.mean() / np.abs(values).mean()
@@ -84,7 +89,7 @@ def test_the_target_samples_by_the_averaged_actor_and_ends_at_terminals() -> Non
     averaged = with_values(other, weights=tuple(2 * w for w in other.weights))
     agent = with_values(agent, actors=with_values(agent.actors, target=(averaged,)))
     found = jax.jit(partial(dof.target, config=config))(quick_key(5), agent, t)
-    x = np.asarray(averaged.sample(t.next_observations[0], quick_key(5)))
+    x = np.asarray(eqx.filter_jit(averaged.sample)(t.next_observations[0], quick_key(5)))
     rows, critics = plain((t, agent.critics.target))
     mean, std = float(agent.scale.reward_mean), float(agent.scale.reward_std)
     follows = np.array([
@@ -101,7 +106,7 @@ def test_a_policy_with_candidates_holds_the_first_critic() -> None:
     policy = dof.policy(state)
     network = policy.actors[1].critic
     inputs = jnp.concatenate([t.observations[0], t.a[:, 0]], axis=1)
-    found = network.before_tanh(inputs)[:, 0]
+    found = eqx.filter_jit(network.before_tanh)(inputs)[:, 0]
     critics, rows = plain((agent.critics.online, t))
     by_hand = [q_by_hand(critics, 0, rows.s[b], rows.a[b]) for b in range(24)]
     np.testing.assert_allclose(found, by_hand, rtol=1e-3, atol=1e-5)

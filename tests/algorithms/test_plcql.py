@@ -1,7 +1,7 @@
 """PLCQL: the bandit's reward and PPO by hand, its sets, and that it learns the better arm."""
 
 from dataclasses import replace as with_values
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from spacql.algorithms.transitions import raw_q
 from spacql.errors import InputError
 
 
+@cache
 def setting(**values):
     """A state whose target networks differ from the online ones, 24 transitions, a Config."""
     data, config = tiny_dataset(), plcql.Config(hidden=(8, 6), critics=2, **values)
@@ -70,7 +71,7 @@ def test_the_target_replaces_the_chosen_number_of_agents_and_ends_at_terminals(m
     monkeypatch.setattr(plcql, "learn", lambda bandit, *_: bandit)
     target = jax.jit(partial(plcql.target, config=config))
     _, y, metrics = target(quick_key(5), state, t)
-    a_pi = act(state.spec, state.actors.target, t.next_observations)
+    a_pi = jax.jit(act, static_argnums=0)(state.spec, state.actors.target, t.next_observations)
     scale, critics, t, a_pi = plain((state.scale, state.critics.target, t, a_pi))
     mean, std = float(scale.reward_mean), float(scale.reward_std)
     found = np.asarray(raw_q(scale, y, config.discount))

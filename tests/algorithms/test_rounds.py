@@ -53,7 +53,8 @@ CASES = {
     "plcql": ("plcql", {"critics": 3, "bandit_steps": 2}),
     "aspac": ("aspac", {"penalty_every": 2}),
 }
-VARIANTS = ("spacql-uniform", "icql-qs-policy", "omar-elites")  # options with tests of their own
+# Options with tests of their own.
+VARIANTS = ("spacql-uniform", "icql-qs-policy", "omar-elites", "dof-cloning")
 
 
 def processor() -> str:
@@ -137,7 +138,9 @@ def test_a_round_moves_every_network_and_reports(name) -> None:
     assert ((right >= 0) & (right <= 4)).all()
 
 
-@pytest.mark.parametrize("name", ["dof-cloning", "plcql"])
+@pytest.mark.parametrize(
+    "name", ["dof", pytest.param("dof-cloning", marks=pytest.mark.slow), "plcql"]
+)
 def test_a_checkpoint_gives_back_every_bit(name, tmp_path) -> None:
     """These two carry more than actors and critics: numbers that may be missing, and a bandit."""
     _, before, after, _, _ = played(name)

@@ -33,7 +33,10 @@ def shapes(sizes, actions, state, lead):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("task", TASKS)
+SLOW = pytest.param("unequal", marks=pytest.mark.slow)  # the teams of other tests are unequal, too
+
+
+@pytest.mark.parametrize("task", ["spread-random", "halfcheetah-random", SLOW])
 @pytest.mark.parametrize("name", ["plcql", "dof"])
 def test_a_round_keeps_the_shapes_of_its_state(name, task) -> None:
     sizes, actions, state = TASKS[task]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from spacql.algorithms.settings import SETTINGS
 from spacql.commands.demo import demo
 from spacql.data import collect
 from spacql.errors import InputError
@@ -11,6 +12,8 @@ from spacql.policies import Policy
 def test_the_demo_leaves_a_policy_and_a_report_and_can_be_run_again(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SPACQL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(collect, "SIZE", 2500)
+    small = {"batch_size": 32, "hidden": (8, 8), "critics": 2, "updates": 1, "penalty_every": 1}
+    monkeypatch.setitem(SETTINGS, ("spread-random", "spacql"), small)
     for _ in range(2):
         demo(tmp_path / "demo", rounds=1)
         said = capsys.readouterr().out

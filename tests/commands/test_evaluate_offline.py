@@ -21,6 +21,10 @@ def placed(tmp_path, monkeypatch):
     small = model.Config(members=2, hidden=(16,), steps=100, batch_size=32)
     monkeypatch.setattr(offline.model, "Config", lambda: small)
     monkeypatch.setattr(offline.distances, "STEPS", 50)
+    made, make = {}, offline.Evaluator
+    monkeypatch.setattr(  # a log's model is learnt once
+        offline, "Evaluator", lambda log, **given: made.setdefault(log.identity, make(log, **given))
+    )
     save_dataset(log(40), tmp_path / "log")
     pushing(1.0).save(tmp_path / "team" / "policy")
     return tmp_path

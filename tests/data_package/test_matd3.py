@@ -57,7 +57,7 @@ def test_critic_target_is_reward_plus_discounted_smaller_value():
     """With a learning rate of zero gradient steps the loss gradient is checked by hand."""
     spec = Spec("toy", ("a", "b"), (2, 3), **unit_box((1, 1)), horizon=5)
     config = replace(TINY, teams=((0, 1),), target_noise=0.0, learning_rate=0.0, batch=4)
-    learner = matd3.init(jax.random.key(0), spec, config)
+    learner = jax.jit(lambda key: matd3.init(key, spec, config))(jax.random.key(0))
     key = jax.random.key(1)
     keys = jax.random.split(key, 4)
     batch = matd3.Transition(*map(jax.random.normal, keys, [(4, 5), (4, 2), (4, 1), (4, 5)]))
@@ -65,22 +65,26 @@ def test_critic_target_is_reward_plus_discounted_smaller_value():
     # Adam's first moment after one step is a tenth of the (clipped) gradient.
     moment = after.optimisers[1][0][1][0].mu[0].w3 / 0.1
 
-    pair = learner.online.critics[0]
-    first, second = batch.next_observation[:, :2], batch.next_observation[:, 2:]
-    actors = learner.target.actors
-    next_inputs = jnp.concatenate(
-        [batch.next_observation, actors[0].squashed(first), actors[1].squashed(second)], axis=1
-    )
-    value = jnp.minimum(pair[0](next_inputs), pair[1](next_inputs))
-    y = config.reward_scale * batch.reward[:, 0] + config.discount * value
-    inputs = jnp.concatenate([batch.observation, batch.action], axis=1)
+    @jax.jit
+    def by_hand(learner, batch):
+        pair = learner.online.critics[0]
+        first, second = batch.next_observation[:, :2], batch.next_observation[:, 2:]
+        actors = learner.target.actors
+        next_inputs = jnp.concatenate(
+            [batch.next_observation, actors[0].squashed(first), actors[1].squashed(second)], axis=1
+        )
+        value = jnp.minimum(pair[0](next_inputs), pair[1](next_inputs))
+        y = config.reward_scale * batch.reward[:, 0] + config.discount * value
+        inputs = jnp.concatenate([batch.observation, batch.action], axis=1)
 
-    def loss(pair):
-        return sum(jnp.mean((critic(inputs) - y) ** 2) for critic in pair)
+        def loss(pair):
+            return sum(jnp.mean((critic(inputs) - y) ** 2) for critic in pair)
 
-    gradient = jax.grad(loss)(pair)
-    norm = jnp.sqrt(sum(jnp.sum(g**2) for g in jax.tree.leaves(gradient)))
-    expected = gradient[0].w3 * jnp.minimum(1.0, 0.5 / norm)
+        gradient = jax.grad(loss)(pair)
+        norm = jnp.sqrt(sum(jnp.sum(g**2) for g in jax.tree.leaves(gradient)))
+        return gradient[0].w3 * jnp.minimum(1.0, 0.5 / norm)
+
+    expected = by_hand(learner, batch)
     np.testing.assert_allclose(moment, expected, rtol=1e-4, atol=1e-7)
 
 
@@ -115,7 +119,7 @@ def test_learning_in_a_host_world_improves_the_return():
     (_, episodes), (last, _) = islice(parts, 2)
     assert episodes[0].observations[0].shape == (1, 6, 1)
     key = jax.random.key(0)
-    fresh = matd3.init(jax.random.key(5), world.spec, config)
+    fresh = jax.jit(lambda key: matd3.init(key, world.spec, config))(jax.random.key(5))
     before, after = (
         rollout(world, matd3.to_policy(x.online.actors, world.spec, "x"), key, 20).mean()
         for x in (fresh, last)
@@ -125,7 +129,7 @@ def test_learning_in_a_host_world_improves_the_return():
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_a_behaviour_keeps_its_noise_within_the_bounds(noise):
-    learner = matd3.init(jax.random.key(0), WORLD.spec, TINY)
+    learner = jax.jit(lambda key: matd3.init(key, WORLD.spec, TINY))(jax.random.key(0))
     policy = matd3.to_policy(learner.online.actors, WORLD.spec, "b", noise)
     observations = [np.zeros((1000, 18), np.float32)] * 3
     actions = policy.act(observations)

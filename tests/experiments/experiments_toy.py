@@ -63,16 +63,18 @@ def run_folder(
 
 
 def fill(plan: Plan, store: Store, scores: dict[str, list[float]], work: Path) -> None:
-    """Store a run for every score: `scores` by dataset and method's label, seeds from the first."""
+    """Store a run for every score: `scores` by dataset and method's label, seeds from the first.
+
+    The first run of a length is a folder that is read; the others differ in what names them."""
+    read: dict[int, dict[str, Any]] = {}
     for _, method, column in plan.cells():
         given = scores.get(f"{column.label}/{method.label}", [])
         for run, score in zip(plan.cell(method, column), given, strict=False):
-            folder = run_folder(
-                work / run.place,
-                algorithm=run.algorithm,
-                dataset=run.dataset,
-                seed=run.seed,
-                config=asdict(run.config),
-                score=score,
-            )
-            store.add(summary(folder))
+            if run.config.rounds not in read:
+                folder = run_folder(work / run.place, config=asdict(run.config))
+                read[run.config.rounds] = summary(folder)
+            same = read[run.config.rounds]
+            named = {"algorithm": run.algorithm, "seed": run.seed, "config": asdict(run.config)}
+            data = same["dataset"] | {"name": run.dataset, "seed": run.seed}
+            evaluation = same["evaluation"] | {"score": score}
+            store.add(same | named | {"dataset": data, "evaluation": evaluation})

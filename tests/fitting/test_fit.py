@@ -5,6 +5,7 @@ from worlds_toy import log, true_return
 
 import spacql
 from spacql.errors import InputError
+from spacql.experiments.worker import work
 from spacql.fitting import pipeline as fit_module
 from spacql.fitting import portfolio, words
 from spacql.fitting.portfolio import Member
@@ -26,12 +27,27 @@ def tiny(monkeypatch):
     )  # fmt: skip
 
 
+class Here:
+    """An executor without processes: each would spend most of its time on importing."""
+
+    workers = 1
+
+    def __init__(self, folder, workers):
+        self.folder = folder
+
+    def execute(self, runs, report):
+        for run in runs:
+            work(run, self.folder / run.place, lambda event, run=run: report(run, event))
+
+
 def test_fit_finds_a_better_policy_without_a_simulator_and_goes_on_where_it_stopped(
     tiny, tmp_path, monkeypatch
 ):
     dataset = log(120)
     said = []
-    found = spacql.fit(dataset, tmp_path / "fit", level="quick", workers=1, tell=said.append)
+    found = spacql.fit(
+        dataset, tmp_path / "fit", level="quick", workers=1, executor=Here, tell=said.append
+    )
     assert "2 trainings" in said[0]
     assert found.chosen == "td3bc"
     assert true_return(found.policy) > dataset.team_returns.mean() + 1

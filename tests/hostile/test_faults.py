@@ -44,8 +44,15 @@ def test_a_plain_script_without_a_main_guard_may_use_workers(tmp_path: Path, how
     assert (tmp_path / "data" / "dataset.json").is_file()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("name", ["spread-random", "halfcheetah-random"])
+ENDS = [
+    ("spread-random", signal.SIGINT),
+    ("halfcheetah-random", signal.SIGTERM),
+    pytest.param("spread-random", signal.SIGTERM, marks=pytest.mark.slow),
+    pytest.param("halfcheetah-random", signal.SIGINT, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("name", "number"), ENDS)
 def test_a_signal_ends_data_make_at_once_and_leaves_nothing(
     tmp_path: Path, name: str, number: signal.Signals
 ) -> None:

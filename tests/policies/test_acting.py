@@ -1,3 +1,5 @@
+from functools import cache
+
 import jax
 import numpy as np
 import pytest
@@ -7,14 +9,19 @@ from spacql.policies import Policy, Uniform, init_mlp
 from spacql.policies import acting as acting_module
 
 
+@cache
 def team(sizes, acts, low=-3.0, high=5.0, hidden=(16, 8)):
-    keys = jax.random.split(jax.random.key(1), len(sizes))
-    actors = tuple(
-        init_mlp(key, size, (low,) * act, (high,) * act, hidden=hidden,
-                 mean=np.full(size, 2.0, np.float32), std=np.full(size, 0.5, np.float32))
-        for key, size, act in zip(keys, sizes, acts, strict=True)
-    )  # fmt: skip
-    return Policy(actors, name="t", agents=tuple(f"agent_{i}" for i in range(len(sizes))))
+    keys = jax.random.split(jax.random.key(1, impl="rbg"), len(sizes))
+
+    @jax.jit
+    def make(keys):
+        return tuple(
+            init_mlp(key, size, (low,) * act, (high,) * act, hidden=hidden,
+                     mean=np.full(size, 2.0, np.float32), std=np.full(size, 0.5, np.float32))
+            for key, size, act in zip(keys, sizes, acts, strict=True)
+        )  # fmt: skip
+
+    return Policy(make(keys), name="t", agents=tuple(f"agent_{i}" for i in range(len(sizes))))
 
 
 def observed(policy, *batch):
@@ -30,7 +37,7 @@ def observed(policy, *batch):
 def test_numpy_acts_like_the_jax_function(sizes, acts, batch):
     policy = team(sizes, acts)
     seen = observed(policy, *batch)
-    expected = policy([jax.numpy.asarray(x) for x in seen], jax.random.key(0))
+    expected = jax.jit(lambda seen: policy(seen, jax.random.key(0)))(seen)
     for mine, other in zip(policy.act(seen), expected, strict=True):
         assert mine.shape == other.shape
         np.testing.assert_allclose(mine / 4, np.asarray(other) / 4, atol=1e-6)

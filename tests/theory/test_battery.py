@@ -18,8 +18,20 @@ def test_battery_finds_no_violation_and_every_counterexample_stands():
     assert {row.tried for row in rows if row.should_hold} == {150 + len(NAMED)}
 
 
-def only(statement):
-    return battery.run(300, seed=0, statements=[statement], readings=[])[0]
+@pytest.fixture(scope="module")
+def drawn():
+    """The instances of `only`: drawing them takes longer than any statement about them."""
+    return list(battery.draw(300, 0))
+
+
+@pytest.fixture
+def only(drawn, monkeypatch):
+    def run(statement):
+        with monkeypatch.context() as patch:
+            patch.setattr(battery, "draw", lambda instances, seed: drawn)
+            return battery.run(300, seed=0, statements=[statement], readings=[])[0]
+
+    return run
 
 
 # How much smaller the right side may be made before the battery notices.
@@ -45,7 +57,7 @@ def only(statement):
         ("T^SP with min_j contracts likewise", 0.99),
     ],
 )
-def test_a_wrong_constant_is_caught(name, factor):
+def test_a_wrong_constant_is_caught(only, name, factor):
     right_one = BY_NAME[name]
 
     def wrong(x):
@@ -58,19 +70,19 @@ def test_a_wrong_constant_is_caught(name, factor):
     assert not wrong(random_instance(np.random.default_rng([0, row.first_violation]))).holds
 
 
-def test_a_forgotten_horizon_is_caught(monkeypatch):
+def test_a_forgotten_horizon_is_caught(only, monkeypatch):
     monkeypatch.setattr(shift, "horizon", lambda mdp: mdp.gamma)
     assert not only(BY_NAME["shift of k agents, linear bound"]).ok
     assert not only(BY_NAME["shift with correlations"]).ok
     assert not only(BY_NAME["shift of the mixture, mean k_eff"]).ok
 
 
-def test_a_forgotten_kappa_is_caught(monkeypatch):
+def test_a_forgotten_kappa_is_caught(only, monkeypatch):
     monkeypatch.setattr(shift, "excess_correlation", lambda mu, actions: 0.0)
     assert not only(BY_NAME["shift with correlations"]).ok
 
 
-def test_a_sum_over_agents_in_place_of_the_average_is_caught(monkeypatch):
+def test_a_sum_over_agents_in_place_of_the_average_is_caught(only, monkeypatch):
     def wrong(Q, T, weight):
         return complex(0.5 * (weight * (Q - T.sum(0)) ** 2).sum())
 
@@ -79,7 +91,7 @@ def test_a_sum_over_agents_in_place_of_the_average_is_caught(monkeypatch):
     assert not only(BY_NAME["gradient of ICQL-QS on a batch"]).ok
 
 
-def test_a_wrong_cost_of_shift_is_caught_where_the_error_is_measured_on_the_data(monkeypatch):
+def test_a_wrong_cost_of_shift_is_caught_where_the_error_is_measured_on_the_data(only, monkeypatch):
     monkeypatch.setattr(values, "repaired_cost", lambda gamma: 1.0 / (1.0 - gamma) ** 2)
     assert not only(BY_NAME["value error from error on the data"]).ok
     assert not only(BY_NAME["value error of the mixture, data"]).ok
@@ -88,7 +100,9 @@ def test_a_wrong_cost_of_shift_is_caught_where_the_error_is_measured_on_the_data
 @pytest.mark.parametrize(
     "name", ["value error", "value error with correlations", "value error of SPaCQL"]
 )
-def test_no_constant_can_be_wrong_in_the_papers_value_theorems_not_even_zero(monkeypatch, name):
+def test_no_constant_can_be_wrong_in_the_papers_value_theorems_not_even_zero(
+    only, monkeypatch, name
+):
     monkeypatch.setattr(values, "shift_cost", lambda gamma: 0.0)
     assert only(BY_NAME[name]).ok
 

@@ -40,10 +40,11 @@ def test_metrics_after_a_checkpoint_are_dropped(tmp_path) -> None:
 
 def test_a_non_finite_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    first = train("spacql", toy_dataset(), out=folder, **TINY)
+    tiny = {name: value for name, value in TINY.items() if name != "samples"}
+    first = train("td3bc", toy_dataset(), out=folder, **tiny)
     assert first.score is None
     assert "no task 'toy'" in first.result["note"]
-    longer = {**TINY, "rounds": 60}
+    longer = {**tiny, "rounds": 60}
     broken = toy_dataset()
     broken.team_reward[3::7] = np.nan
     described = read_json(folder / "run.json")
@@ -53,7 +54,7 @@ def test_a_non_finite_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path: Pa
         run_folder(folder, broken)
     assert read_json(folder / "diverged.json")["error"].startswith("Not finite at round 21")
     assert [row["round"] for row in read_metrics(folder / "metrics.jsonl")] == list(range(1, 21))
-    assert train("spacql", toy_dataset(), out=folder, resume=True, **longer).result["rounds"] == 60
+    assert train("td3bc", toy_dataset(), out=folder, resume=True, **longer).result["rounds"] == 60
     assert not (folder / "diverged.json").exists()
 
 
