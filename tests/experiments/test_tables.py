@@ -56,7 +56,7 @@ def test_markdown_marks_the_best_and_shows_seeds_and_the_paper(table) -> None:
     assert "62.0 ± 1.6 (3)<br><sub>paper 62.2</sub>" in cfcql
     [icql] = [line for line in lines if line.startswith("| icql-qs")]
     assert "**78.0 ± 0.8 (3)**" in icql
-    assert f"60 × 5 in spread INSTEAD OF {usual_rounds('spread'):,} rounds." in text
+    assert f"60 × 1 in spread INSTEAD OF {usual_rounds('spread'):,} rounds." in text
     assert "Penalty: " in text
     assert "Careful" not in text
 
