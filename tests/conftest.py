@@ -4,8 +4,6 @@ they compile and make in one place of the session's own."""
 import gc
 import os
 from collections.abc import Iterator
-from functools import cache
-from typing import Any
 
 import pytest
 
@@ -56,38 +54,4 @@ def rough_correlation() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(correlation, "LEAST_STEPS", 5)
         patch.setattr(correlation, "EPOCHS", 0)
-        yield
-
-
-@pytest.fixture(scope="session")
-def remembered() -> dict[str, Any]:
-    """`configure`, the key of a run and the file of a run, as functions that answer from memory."""
-    from spacql.experiments import plans, store
-    from spacql.experiments.executors import PlannedRun
-
-    configure, read, configured = plans.configure, store._read, {}
-    read_once = cache(lambda path, changed: read(path))
-
-    def configure_once(*given: Any) -> Any:
-        if repr(given) not in configured:
-            configured[repr(given)] = configure(*given)
-        return configured[repr(given)]
-
-    return {
-        "configure": configure_once,
-        "key": property(cache(PlannedRun.key.fget)),
-        "read": lambda path: read_once(path.resolve(), path.stat().st_mtime_ns),
-    }
-
-
-@pytest.fixture(scope="module")
-def remembering(remembered: dict[str, Any]) -> Iterator[None]:
-    """Tables ask thousands of times for the same; for tests that do not change the answers."""
-    from spacql.experiments import plans, store
-    from spacql.experiments.executors import PlannedRun
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plans, "configure", remembered["configure"])
-        patch.setattr(PlannedRun, "key", remembered["key"])
-        patch.setattr(store, "_read", remembered["read"])
         yield

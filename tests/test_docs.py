@@ -14,7 +14,6 @@ import pytest
 from spacql import cli
 from spacql.experiments.store import Store
 
-pytestmark = pytest.mark.usefixtures("remembering")
 ROOT = Path(__file__).parent.parent
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 PAGES = [*(ROOT / name for name in OUTSIDE), *sorted((ROOT / "docs").glob("*.md"))]

@@ -12,8 +12,6 @@ from spacql.experiments.plans import QUALITIES, registered
 from spacql.experiments.store import Store
 from spacql.worlds import TASKS
 
-pytestmark = pytest.mark.usefixtures("remembering")
-
 
 def store_of(tmp_path, scores, only=()):
     """`scores` by algorithm: a level and what is added on random and medium-replay data."""

@@ -9,7 +9,6 @@ from spacql.experiments import overall, tables
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
 
-pytestmark = pytest.mark.usefixtures("remembering")
 ONLY = ("spread-random", "spread-expert", "world-random", "spacql", "cfcql", "aspac", "bc")
 
 

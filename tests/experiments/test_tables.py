@@ -11,7 +11,7 @@ from experiments_toy import fill
 from spacql import evaluation
 from spacql.algorithms import settings
 from spacql.algorithms.settings import usual_rounds
-from spacql.experiments import tables
+from spacql.experiments import plans, tables
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
 from spacql.experiments.tables import statistics
@@ -92,6 +92,7 @@ def test_notes_say_whose_rounds_and_penalties_are_others(monkeypatch) -> None:
     rows = {("spread-random", name): {"rounds": 2000} for name in ("spacql", "cfcql", "icql-qs")}
     other = {"rounds": 5000, "updates": 1, "penalty": "policy"}
     monkeypatch.setattr(settings, "SETTINGS", rows | {("spread-random", "macql"): other})
+    monkeypatch.setattr(plans, "_configured", plans._configured.__wrapped__)
     only = ("spread-random", "cfcql", "icql-qs", "macql")
     plan = make_plan("table2", only=only)
     assert tables.rounds(plan).endswith(": 2,000 × 5 in spread (macql 5,000 × 1).")

@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -24,6 +25,11 @@ from spacql.algorithms.config import Training
 from spacql.experiments.store import digest, key, summary
 from spacql.runs import finished
 from spacql.threads import cores, one_thread
+
+
+@lru_cache(maxsize=8192)  # tables ask thousands of times for the same
+def _key(algorithm: str, config: Training, dataset: str, seed: int) -> str:
+    return key(algorithm, asdict(config), dataset, seed)
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class PlannedRun:
 
     @property
     def key(self) -> str:
-        return key(self.algorithm, asdict(self.config), self.dataset, self.seed)
+        return _key(self.algorithm, self.config, self.dataset, self.seed)
 
     @property
     def place(self) -> str:

@@ -7,9 +7,11 @@ settings that all methods share there); every cell is one configuration, run wit
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
+from spacql.algorithms.config import Training
 from spacql.algorithms.settings import check, configure, usual_rounds
 from spacql.data.collect import QUALITIES as BY_LEVEL
 from spacql.errors import InputError, suggestion
@@ -53,6 +55,11 @@ class Block:
     pairs: tuple[tuple[str, str], ...] = ()
 
 
+@lru_cache(maxsize=2048)  # tables ask thousands of times for the same
+def _configured(algorithm: str, dataset: str, overrides: tuple[tuple[str, Any], ...]) -> Training:
+    return configure(algorithm, dataset, dict(overrides))
+
+
 @dataclass(frozen=True)
 class Plan:
     name: str
@@ -66,7 +73,7 @@ class Plan:
     def cell(self, method: Method, column: Column) -> list[PlannedRun]:
         """The runs of one cell, one per seed."""
         overrides = {**method.overrides, **column.overrides}
-        config = configure(method.algorithm, column.dataset, overrides)
+        config = _configured(method.algorithm, column.dataset, tuple(overrides.items()))
         if self.rounds is not None:
             usual = usual_rounds(column.task) or config.rounds
             config = check(replace(config, rounds=round(self.rounds * config.rounds / usual)))
