@@ -208,15 +208,16 @@ def rounds(plan: Plan) -> str:
         config = plan.cell(method, column)[0].config
         length = f"{config.rounds:,} × {config.updates}"
         tasks.setdefault(column.task, {}).setdefault(length, set()).add(method.label)
-    texts = []
+    alike: dict[tuple[str, str], list[str]] = {}  # tasks by what is said before and after them
     for task, lengths in tasks.items():
         most = max(lengths, key=lambda length: len(lengths[length]))
-        text = f"{most} in {task}"
         usual = usual_rounds(task)
-        if plan.rounds is not None and plan.rounds != usual:
-            text += f" INSTEAD OF {usual:,} rounds"
+        instead = plan.rounds is not None and plan.rounds != usual
+        after = f" INSTEAD OF {usual:,} rounds" if instead else ""
         others = [f"{_list(names)} {n}" for n, names in lengths.items() if n != most]
-        texts.append(text + (f" ({', '.join(others)})" if others else ""))
+        after += f" ({', '.join(others)})" if others else ""
+        alike.setdefault((most, after), []).append(task)
+    texts = [f"{most} in {_list(tasks)}{after}" for (most, after), tasks in alike.items()]
     return f"Rounds × updates in each: {'; '.join(texts)}."
 
 
