@@ -61,8 +61,10 @@ def lines(plan: Plan, store: Store) -> list[str]:
 
 
 def shared(scores: Mapping[str, Scores]) -> tuple[list[str], list[str]]:
-    """The datasets on which every method with any score has one, and the methods without."""
-    absent = [name for name, cells in scores.items() if not any(cells.values())]
+    """The datasets on which every method has a score, and the methods that are left out of that:
+    those that have one on fewer than half of the datasets that the fullest has."""
+    many = {name: sum(map(bool, cells.values())) for name, cells in scores.items()}
+    absent = [name for name, count in many.items() if not count or 2 * count < max(many.values())]
     there = [cells for name, cells in scores.items() if name not in absent]
     names = there[0] if there else {}
     return [d for d in names if all(cells.get(d) for cells in there)], absent
@@ -81,7 +83,8 @@ def means(plan: Plan, store: Store) -> Extra:
         estimates = of_task | {"all": mean_over(here)}
         rows.append((name, *(_interval(found) for found in estimates.values())))
         numbers += [{"method": name, "over": where, **_json(x)} for where, x in estimates.items()]
-    title = f"Mean over the {len(datasets)} datasets that all have, with its 95 % interval"
+    rest = "the methods with a number here" if absent else "all"
+    title = f"Mean over the {len(datasets)} datasets that {rest} share, with its 95 % interval"
     return Extra(title, ("", *tasks, "all"), tuple(rows), tuple(numbers))
 
 
