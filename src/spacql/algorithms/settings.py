@@ -20,6 +20,7 @@ from spacql.data.collect import QUALITIES
 from spacql.errors import InputError, suggestion
 from spacql.files import as_json, as_record
 from spacql.spec import LARGEST, Spec
+from spacql.worlds import TASKS
 
 WIDEST = 1 << 16  # units of a layer
 
@@ -48,16 +49,15 @@ _SAMPLED: Values = {"rounds": 5000, "batch_size": 256, "hidden": (128, 128, 128)
                     "schedule": "vp"}  # fmt: skip
 
 # Tasks, algorithms, and what they have on data of any quality.
-PARTICLES = ("spread", "tag", "world")
-EVERYWHERE = (*PARTICLES, "halfcheetah")
+PARTICLES = tuple(task for task in TASKS if task != "halfcheetah")
 BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
-    (EVERYWHERE, PENALISED, _PENALISED),
+    (TASKS, PENALISED, _PENALISED),
     (PARTICLES, ("omar",), _SEARCHED),
     (("halfcheetah",), ("omar",), _SEARCHED | {"iterations": 2, "candidates": 20, "elites": 5}),
-    (EVERYWHERE, ("iql",), _HELD),
-    (EVERYWHERE, ("td3bc",), _DELAYED),
-    (EVERYWHERE, ("bc",), _COMMON | {"rounds": 3000}),
-    (EVERYWHERE, ("dof",), _SAMPLED),
+    (TASKS, ("iql",), _HELD),
+    (TASKS, ("td3bc",), _DELAYED),
+    (TASKS, ("bc",), _COMMON | {"rounds": 3000}),
+    (TASKS, ("dof",), _SAMPLED),
 )
 
 # Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.
