@@ -1,5 +1,7 @@
 """What stands below the table of all algorithms, against numbers worked out by hand."""
 
+from dataclasses import replace
+
 import pytest
 from experiments_toy import fill
 
@@ -50,6 +52,20 @@ def test_who_is_best_how_often_and_what_a_run_costs(stored) -> None:
     assert (spacql["best_or_tied"], spacql["best_alone"]) == (1, 0), "expert cannot be told apart"
     assert aspac["seconds"] == {"spread": pytest.approx(12.346), "world": pytest.approx(12.346)}
     assert found["bc", None]["seconds"] == {}
+
+
+def test_how_much_scores_still_rise_at_the_end_of_a_training(stored) -> None:
+    curve = [{"round": k, "score": score} for k, score in enumerate([*[0.0] * 16, 1, 3, 4, 8])]
+    assert overall.last_rise(curve) == 4, "two points of twenty, and the two before"
+    assert overall.last_rise(curve[:9]) is None, "too short to have tenths"
+    plan = make_plan("table2", only=("spread-random", "aspac"))
+    for run in set(plan.runs()) - set(plan.missing(stored)):
+        stored.runs[run.key] = replace(stored.runs[run.key], curve=curve)
+    found = numbers(overall.rises(plan, stored))
+    assert found["aspac", "spread"]["mean"] == 4
+    assert overall.rises(make_plan("table2", only=("spread-random", "bc")), stored).rows == (
+        ("bc", "–"),
+    )
 
 
 def test_the_papers_numbers_on_our_scale(stored) -> None:

@@ -1,9 +1,10 @@
 """What stands below a table of many datasets: means over them, who is best how often, what a run
-costs, how often the paper's numbers are reached, and two algorithms compared over all."""
+costs, whether it was long enough, how often the paper's numbers are reached, and two algorithms
+compared over all."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 from spacql.experiments.pairs import Estimate, Scores, differences, improvement, mean_over
@@ -46,7 +47,7 @@ def extras(plan: Plan, store: Store) -> list[Extra]:
         return [by_task(plan, store), over_all(plan, store)]
     if plan.name != "table2" or not any(plan.stored(store, m, c) for _, m, c in plan.cells()):
         return []
-    return [means(plan, store), costs(plan, store)]
+    return [means(plan, store), costs(plan, store), rises(plan, store)]
 
 
 def lines(plan: Plan, store: Store) -> list[str]:
@@ -115,6 +116,33 @@ def costs(plan: Plan, store: Store) -> Extra:
         "seconds of one run on one core, median"
     )
     return Extra(title, head, tuple(rows), tuple(numbers))
+
+
+def rises(plan: Plan, store: Store) -> Extra:
+    """Whether trainings are long enough: how much scores still rise at their end, by task."""
+    tasks, rows, numbers = tasks_of(plan), [], []
+    by_method: dict[str, dict[str, dict[int, float]]] = {}
+    for _, method, column in plan.cells():
+        gains = {run.seed: last_rise(run.curve) for run in plan.stored(store, method, column)}
+        known = {seed: gain for seed, gain in gains.items() if gain is not None}
+        by_method.setdefault(method.label, {})[column.dataset] = known
+    for name, gains in by_method.items():
+        found = [mean_over({d: x for d, x in gains.items() if d.startswith(f"{task}-")})
+                 for task in tasks]  # fmt: skip
+        rows.append((name, *map(_interval, found)))
+        numbers += [{"method": name, "over": t, **_json(x)}
+                    for t, x in zip(tasks, found, strict=True)]  # fmt: skip
+    title = "Mean score of a training's last tenth, minus that of the tenth before"
+    return Extra(title, ("", *tasks), tuple(rows), tuple(numbers))
+
+
+def last_rise(curve: Sequence[Mapping[str, Any]]) -> float | None:
+    """The mean score of a curve's last tenth minus that of the tenth before."""
+    scores = [point["score"] for point in curve]
+    tenth = len(scores) // 10
+    if not tenth:
+        return None
+    return mean(scores[-tenth:]) - mean(scores[-2 * tenth : -tenth])
 
 
 def here(dataset: str, score: float) -> float:
