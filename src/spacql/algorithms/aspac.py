@@ -10,10 +10,11 @@ value is highest in the worst case, with b the sharpness:
 Where the critics agree about what all policies would do together, that is the joint target; where
 they do not, its minimum falls and fewer agents are replaced.
 
-**Actors.** As many steps as the critics. Agent i climbs Q(s, pi_i(o_i), x_-i), where each of the
+**Actors.** As many steps as the critics. Agent i climbs Q_j(s, pi_i(o_i), x_-i), where each of the
 others does in x what its policy would do, with a probability that is drawn uniformly for every
 transition, and else what the log says. All logged is the paper's actor, which answers to a team
-that does not change; all policies is MADDPG's, which asks for joint actions that no log has.
+that does not change; all policies is MADDPG's, which asks for joint actions that no log has. The
+critic j is drawn anew for every step: an actor that climbs one critic climbs its errors too.
 
 **Anchor.** An actor pays for leaving the log, the more the more narrowly the log acts:
 
@@ -76,6 +77,7 @@ class Config(Counterfactual):
     learning_rate: float = 0.003  # Adam, critics
     actor_learning_rate: float = 0.003  # Adam, actors
     target_rate: float = 0.01  # how far targets move towards their networks, per round
+    critics: int = 4  # J, size of the ensemble
     tanh_cost: float = 0.01  # weight of the squared input of the tanh in the actors' loss
     alpha: float = 0.1  # weight of the penalty, for standardised rewards
     samples: int = 4  # uniform actions in the log-sum-exp
@@ -169,10 +171,13 @@ def precision(state: State, t: Transitions, config: Config) -> Array:
 def improve_actors(
     key: Array, state: State, t: Transitions, config: Config
 ) -> tuple[State, Metrics]:
-    """One step of every actor on -Q(s, pi_i(o_i), x_-i) + its anchor + its costs."""
+    """One step of every actor on -Q_j(s, pi_i(o_i), x_-i) + its anchor + its costs."""
     spec = state.spec
+    others_key, critic_key = jax.random.split(key)
     pi = act(spec, state.actors.online, t.observations)
-    values_of = own_values(state, t.s, what_others_do(key, pi, t.a, config))
+    x = what_others_do(others_key, pi, t.a, config)
+    j = jax.random.randint(critic_key, (), 0, config.critics)
+    values_of = own_values(state, t.s, x, j)
     firmness = jnp.sqrt(precision(state, t, config))
 
     def loss(networks: Networks) -> Any:

@@ -122,13 +122,15 @@ def critic_metrics(state: State, of_loss: Metrics, config: ActorCritic) -> Metri
     return metrics
 
 
-def own_values(state: State, s: Array, a: Array) -> Callable[[Array], list[Array]]:
-    """A function from actions x (B, n, d) to the first critic's Q(s, x_i, a_-i), (B, 1) each."""
-    first = jax.tree.map(lambda x: x[0], state.critics.online)
-    z = first_layer(first, s, a)  # the same for all agents
+def own_values(
+    state: State, s: Array, a: Array, j: Array | int = 0
+) -> Callable[[Array], list[Array]]:
+    """A function from actions x (B, n, d) to critic j's Q(s, x_i, a_-i), (B, 1) each."""
+    critic = jax.tree.map(lambda x: x[j], state.critics.online)
+    z = first_layer(critic, s, a)  # the same for all agents
 
     def values(x: Array) -> list[Array]:
-        return [q_of_agent(first, z, a, i, x[:, i, None]) for i in range(state.spec.n_agents)]
+        return [q_of_agent(critic, z, a, i, x[:, i, None]) for i in range(state.spec.n_agents)]
 
     return values
 
