@@ -56,13 +56,13 @@ def test_only_the_exact_names_of_the_benchmark_have_settings() -> None:
 
 
 def test_given_values_go_over_settings_and_settings_over_defaults() -> None:
-    config = configure("cfcql", "world-expert", {"rounds": 3})
-    assert (config.rounds, config.alpha, config.learning_rate) == (3, 12.5, 0.003)
-    assert configure("cfcql", "world-expert", {"alpha": 7.0}).alpha == 7
+    config = configure("cfcql", "tag-medium", {"rounds": 3})
+    assert (config.rounds, config.alpha, config.learning_rate) == (3, 0.1, 0.003)
+    assert configure("cfcql", "tag-medium", {"alpha": 7.0}).alpha == 7
 
 
 def test_alpha_follows_the_penalty_the_same_way_by_call_and_by_command() -> None:
-    for form, alpha in (("log-sum-exp", 2.5), ("policy", 0.1)):
+    for form, alpha in (("log-sum-exp", 0.5), ("policy", 0.1)):
         assert configure("cfcql", "spread-random", {"penalty": form}).alpha == alpha
         words = ["--data", "spread-random", "--penalty", form]
         assert parse("train", "cfcql", words, Options)[1].alpha == alpha
