@@ -123,8 +123,8 @@ def rises(plan: Plan, store: Store) -> Extra:
     tasks, rows, numbers = tasks_of(plan), [], []
     by_method: dict[str, dict[str, dict[int, float]]] = {}
     for _, method, column in plan.cells():
-        gains = {run.seed: last_rise(run.curve) for run in plan.stored(store, method, column)}
-        known = {seed: gain for seed, gain in gains.items() if gain is not None}
+        ends = {run.seed: last_rise(run.curve) for run in plan.stored(store, method, column)}
+        known = {seed: rise for seed, rise in ends.items() if rise is not None}
         by_method.setdefault(method.label, {})[column.dataset] = known
     for name, gains in by_method.items():
         found = [mean_over({d: x for d, x in gains.items() if d.startswith(f"{task}-")})
