@@ -87,7 +87,7 @@ def test_help_shows_the_values_that_the_run_would_get(capsys) -> None:
         return text[text.index(line) :].split("default:")[1].split(")")[0].strip(" │\n")
 
     assert shown() == "0.5"
-    assert shown("--data", "tag-expert") == "12.5"
+    assert shown("--data", "tag-medium") == "0.1"
     assert shown("--data", "spread-random", "--penalty", "policy") == "0.1"
 
 
