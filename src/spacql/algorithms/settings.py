@@ -62,11 +62,11 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
 
 # Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.
 #
-# alpha is the best of CFCQL's sweeps, or close to it (`spacql results sweeps`); MACQL's in spread
-# and halfcheetah is from older sweeps of its own. OMAR's in the particle tasks is the published one
-# over the reward's deviation (spread 3.3 / 4 / 5.2 / 8.7, tag 1 / 3 / 4.7 / 5, world 0.7 / 3 /
-# 3.6 / 3.8; those of medium-replay are guesses), or its own sweep's. Its coefficients, of the
-# search in the actors' loss, are published and not tuned.
+# alpha is the best of CFCQL's sweeps, or close to it (`spacql results sweeps`). Those of
+# halfcheetah but for medium data, and MACQL's in spread, are from sweeps of shorter trainings.
+# OMAR's in the particle tasks is the published one over the reward's deviation (spread 3.3 / 4 /
+# 5.2 / 8.7, tag 1 / 3 / 4.7 / 5, world 0.7 / 3 / 3.6 / 3.8; those of medium-replay are guesses), or
+# its own sweep's. Its coefficients, of the search in the actors' loss, are published and not tuned.
 BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("spread", MIXTURE, "alpha", (0.5, 0.1, 0.5, 0.5)),
     ("spread", ("macql",), "alpha", (2.5, 0.02, 0.1, 0.1)),

@@ -41,6 +41,14 @@ def tasks_of(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column.task for _, _, column in plan.cells()))
 
 
+def by_tasks(values: Scores, tasks: tuple[str, ...]) -> dict[str, Estimate | None]:
+    """The mean over each task's datasets."""
+    return {
+        task: mean_over({d: x for d, x in values.items() if d.startswith(f"{task}-")})
+        for task in tasks
+    }
+
+
 def extras(plan: Plan, store: Store) -> list[Extra]:
     """What belongs below a plan's own tables; nothing where there is no run."""
     if plan.name == "pairs":
@@ -79,9 +87,7 @@ def means(plan: Plan, store: Store) -> Extra:
     rows, numbers = [], []
     for name, cells in scores.items():
         here = {d: cells[d] for d in datasets if name not in absent}
-        of_task = {t: mean_over({d: x for d, x in here.items() if d.startswith(f"{t}-")})
-                   for t in tasks}  # fmt: skip
-        estimates = of_task | {"all": mean_over(here)}
+        estimates = by_tasks(here, tasks) | {"all": mean_over(here)}
         rows.append((name, *(_interval(found) for found in estimates.values())))
         numbers += [{"method": name, "over": where, **_json(x)} for where, x in estimates.items()]
     rest = "the methods with a number here" if absent else "all"
@@ -127,11 +133,9 @@ def rises(plan: Plan, store: Store) -> Extra:
         known = {seed: rise for seed, rise in ends.items() if rise is not None}
         by_method.setdefault(method.label, {})[column.dataset] = known
     for name, gains in by_method.items():
-        found = [mean_over({d: x for d, x in gains.items() if d.startswith(f"{task}-")})
-                 for task in tasks]  # fmt: skip
-        rows.append((name, *map(_interval, found)))
-        numbers += [{"method": name, "over": t, **_json(x)}
-                    for t, x in zip(tasks, found, strict=True)]  # fmt: skip
+        found = by_tasks(gains, tasks)
+        rows.append((name, *map(_interval, found.values())))
+        numbers += [{"method": name, "over": task, **_json(x)} for task, x in found.items()]
     title = "Mean score of a training's last tenth, minus that of the tenth before"
     return Extra(title, ("", *tasks), tuple(rows), tuple(numbers))
 
@@ -189,11 +193,9 @@ def _gaps(plan: Plan, store: Store) -> dict[str, dict[str, dict[int, float]]]:
 def by_task(plan: Plan, store: Store) -> Extra:
     tasks, rows, numbers = tasks_of(plan), [], []
     for name, gaps in _gaps(plan, store).items():
-        found = [mean_over({d: x for d, x in gaps.items() if d.startswith(f"{task}-")})
-                 for task in tasks]  # fmt: skip
-        rows.append((f"- {name}", *(_interval(x, mark=True) for x in found)))
-        numbers += [{"method": name, "over": t, **_json(x)}
-                    for t, x in zip(tasks, found, strict=True)]  # fmt: skip
+        found = by_tasks(gaps, tasks)
+        rows.append((f"- {name}", *(_interval(x, mark=True) for x in found.values())))
+        numbers += [{"method": name, "over": task, **_json(x)} for task, x in found.items()]
     head = (against(plan), *tasks)
     return Extra("By task", head, tuple(rows), tuple(numbers))
 
