@@ -27,7 +27,13 @@ def setting(**values):
     config = aspac.Config(**SMALL, **values)
     part = jax.jit(partial(densities.init, spec=team.spec, config=config,
                            statistics=tiny_dataset().statistics()))(quick_key(7))  # fmt: skip
-    return aspac.State(team.actors, team.critics, team.scale, team.spec, part), t, config
+    steps = jnp.asarray(config.rounds)  # the anchor has come down to c
+    return aspac.State(team.actors, team.critics, team.scale, team.spec, part, steps), t, config
+
+
+def rewards_of_an_episode(state, config):
+    """H."""
+    return sum(config.discount**t for t in range(state.spec.horizon))
 
 
 @partial(jax.jit, static_argnames=("module", "config"))
@@ -133,6 +139,7 @@ def test_the_actors_loss_by_hand(monkeypatch, anchor) -> None:
         return metrics, seen.pop(), shapes, pi
 
     metrics, (value, (q, distance)), shapes, pi = improve(state, t)
+    weight = 0.1 * state.spec.horizon * rewards_of_an_episode(state, config)
     by_hand = 0.0
     for i, size in enumerate(state.spec.action_sizes):
         x = np.asarray(pi[:, i, :size])
@@ -141,9 +148,7 @@ def test_the_actors_loss_by_hand(monkeypatch, anchor) -> None:
             _, log_std = plain(shapes[i])
             gap *= np.maximum(1 / np.exp(2 * log_std).mean(axis=0) - 3, 0)
         # The cost is a mean over the padded width.
-        by_hand += 0.1 * state.spec.horizon * gap.mean() + config.action_cost * (x**2).sum() / (
-            24 * 2
-        )
+        by_hand += weight * gap.mean() + config.action_cost * (x**2).sum() / (24 * 2)
     np.testing.assert_allclose(value, by_hand - 2 * q, rtol=1e-4)
     np.testing.assert_allclose(metrics["anchor_distance"], distance)
     np.testing.assert_allclose(
@@ -173,7 +178,30 @@ def test_nothing_holds_the_actors_to_uniform_behaviour() -> None:
         np.testing.assert_allclose(aspac.precision(state, t, config), 9, rtol=1e-5)
 
 
-@pytest.mark.parametrize("values", [{"anchor_weight": -1.0}, {"sharpness": -0.1}])
-def test_a_negative_anchor_or_sharpness_is_refused(values) -> None:
-    with pytest.raises(InputError, match="at least 0"):
-        aspac.Config(**values)
+@pytest.mark.parametrize(
+    ("start", "expected"), [(16.0, [16, 4, 1, 1]), (0.5, [1, 1, 1, 1]), (0.0, [1, 1, 1, 1])]
+)
+def test_the_anchor_comes_down_from_its_start_within_its_share(start, expected) -> None:
+    state, _, config = setting(rounds=100, anchor_release=0.4)
+    last = state.spec.horizon * rewards_of_an_episode(state, config)
+    config = with_values(config, anchor_weight=1 / last, anchor_start=start)
+    weights = [aspac.anchor_weight(eqx.tree_at(lambda s: s.steps, state, steps), config)
+               for steps in map(jnp.asarray, (0, 20, 40, 100))]  # fmt: skip
+    np.testing.assert_allclose(weights, expected, rtol=1e-5)
+
+
+def test_every_step_of_the_actors_is_counted() -> None:
+    state, t, config = setting()
+    after, _ = jax.jit(partial(aspac.improve_actors, config=config))(quick_key(0), state, t)
+    assert int(after.steps) == int(state.steps) + 1
+
+
+@pytest.mark.parametrize("name", ["anchor_weight", "anchor_start", "sharpness"])
+def test_what_is_negative_is_refused_by_name(name) -> None:
+    with pytest.raises(InputError, match=f"{name} is -1.0; it must be at least 0"):
+        aspac.Config(**{name: -1.0})
+
+
+def test_an_anchor_that_comes_down_in_no_time_is_refused() -> None:
+    with pytest.raises(InputError, match=r"anchor_release is 0.0, .* above 0"):
+        aspac.Config(anchor_release=0.0)

@@ -18,7 +18,7 @@ from spacql.worlds import TASKS
         ("table1", 2 * 8),
         ("table2", len(MODULES) * 16),
         ("ablation", 9 * 4),
-        ("aspac", 10 * 8),
+        ("aspac", 11 * 8),
         ("differences", 3 * 16),
         ("settings", 4 * 4),
         ("figure2", 3 * 2),

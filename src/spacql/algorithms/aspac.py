@@ -18,14 +18,19 @@ critic j is drawn anew for every step: an actor that climbs one critic climbs it
 
 **Anchor.** An actor pays for leaving the log, the more the more narrowly the log acts:
 
-    c T mean_d (pi_i(o_i) - a_i)^2 max(1 / s_i^2 - 3, 0)
+    lambda(p) mean_d (pi_i(o_i) - a_i)^2 max(1 / s_i^2 - 3, 0)
 
 s_i^2 is the variance of agent i's behaviour at given observations, on average over them, by a
 learnt Gaussian; 3 is 1 / s^2 of uniform actions. Where behaviour is narrow, as an expert's, the
 anchor holds fast; where it is uniform, not at all: the strength comes from the data. It is one
 number per coordinate: a strength per observation leaves the actors to the few where behaviour is
-narrowest. T, the steps of an episode, is there because a team strays from the logged states a
-little with every step.
+narrowest.
+
+Over the training lambda comes down geometrically, from lambda_0 to c T H at the share p_1, and
+stays there; where c T H is no less than lambda_0, it is that all the time. Critics know little at
+first, and actors that leave a narrow log then do not come back. T, the steps of an episode, is in
+it because a team strays from the logged states a little with every step, H = (1 - gamma^T) /
+(1 - gamma) because Q is a sum of about so many rewards.
 
 **Penalty.** CFCQL's log-sum-exp, one agent at a time, with one alpha for all data. Some of its
 actions are near the policy's: with uniform ones alone, of which none is near narrow data, Q falls
@@ -88,25 +93,31 @@ class Config(Counterfactual):
     sharpness: float = 10.0  # b, of the softmax over lower bounds, for standardised rewards
     others: Literal["partial", "logged", "policies"] = "partial"  # what the actors see
     anchor: Literal["by-width", "plain"] = "by-width"  # or the plain squared distance
-    anchor_weight: float = 3e-4  # c, per step of an episode; 0: no anchor
+    anchor_weight: float = 4e-6  # c; 0: no anchor
+    anchor_start: float = 0.07  # lambda_0, the anchor's weight at first; 0: c T H from the start
+    anchor_release: float = 0.6  # p_1, share of the training after which it is c T H
 
     def __post_init__(self) -> None:
-        if self.anchor_weight < 0 or self.sharpness < 0:
+        for name in ("sharpness", "anchor_weight", "anchor_start"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 0.")
+        if self.anchor_release <= 0:
             raise InputError(
-                f"anchor_weight is {self.anchor_weight} and sharpness {self.sharpness}; both must "
-                "be at least 0."
+                f"anchor_release is {self.anchor_release}, a share of the training; it must be "
+                "above 0."
             )
 
 
 class State(learner.State):
     densities: Densities
+    steps: Array  # of the actors
 
 
 def init(key: Array, spec: Spec, config: Config, statistics: Statistics) -> State:
     team_key, density_key = jax.random.split(key)
     team = learner.init(team_key, spec, config, statistics)
     densities = density_part.init(density_key, spec, statistics, config)
-    return State(team.actors, team.critics, team.scale, spec, densities)
+    return State(team.actors, team.critics, team.scale, spec, densities, jnp.zeros((), jnp.int32))
 
 
 def update(state: State, batch: Batch, key: Array, config: Config) -> tuple[State, Metrics]:
@@ -168,6 +179,16 @@ def precision(state: State, t: Transitions, config: Config) -> Array:
     return jnp.maximum(1 / variance - UNIFORM, 0)
 
 
+def anchor_weight(state: State, config: Config) -> Array:
+    """lambda(p)."""
+    steps, discount = state.spec.horizon, config.discount
+    last = config.anchor_weight * steps * (1 - discount**steps) / (1 - discount)
+    if not last:
+        return jnp.zeros(())
+    left = 1 - state.steps / (config.anchor_release * config.rounds)
+    return last * max(config.anchor_start / last, 1.0) ** jnp.maximum(left, 0)
+
+
 def improve_actors(
     key: Array, state: State, t: Transitions, config: Config
 ) -> tuple[State, Metrics]:
@@ -179,16 +200,18 @@ def improve_actors(
     j = jax.random.randint(critic_key, (), 0, config.critics)
     values_of = own_values(state, t.s, x, j)
     firmness = jnp.sqrt(precision(state, t, config))
+    weight = anchor_weight(state, config)
 
     def loss(networks: Networks) -> Any:
         pi = act(spec, networks, t.observations)
         q = jnp.stack([jnp.mean(value) for value in values_of(pi)])  # (n,)
         distance = squared_distance(spec, pi * firmness, t.a * firmness)  # (B, n)
-        anchor = config.anchor_weight * spec.horizon * jnp.sum(jnp.mean(distance, axis=0))
+        anchor = weight * jnp.sum(jnp.mean(distance, axis=0))
         cost = config.action_cost * jnp.sum(jnp.mean(pi**2, axis=(0, 2)))
         cost += tanh_cost(networks, t, config)
         return anchor + cost - jnp.sum(q), (jnp.mean(q), jnp.mean(distance))
 
     actors, (q, distance), metrics = actor_part.step(state.actors, loss, config)
     found = {"q_policy": raw_q(state.scale, q, config.discount), "anchor_distance": distance}
-    return with_actors(state, actors), found | metrics
+    state = eqx.tree_at(lambda s: s.steps, with_actors(state, actors), state.steps + 1)
+    return state, found | metrics

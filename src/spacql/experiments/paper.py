@@ -22,6 +22,8 @@ from spacql.worlds import TASKS
 
 PENALTIES = ("log-sum-exp", "policy")
 PENALISED = ("spacql", "icql-qs", "cfcql")
+# Without the factor of the behaviour's width, which is about 25 on medium data.
+PLAIN_ANCHOR = {"anchor": "plain", "anchor_weight": 1e-4, "anchor_start": 2.0}
 IN_FULL = {"penalty_agents": "all", "penalty_every": 1}  # of every agent at every transition
 
 
@@ -96,7 +98,8 @@ def aspac() -> tuple[Block, ...]:
         Method("target: all agents replaced", "aspac", {"replaced": (3,)}),
         Method("actors: the others as logged", "aspac", {"others": "logged"}),
         Method("actors: the others' policies", "aspac", {"others": "policies"}),
-        Method("anchor: plain distance", "aspac", {"anchor": "plain", "anchor_weight": 0.008}),
+        Method("anchor: plain distance", "aspac", PLAIN_ANCHOR),
+        Method("anchor: as firm from the first step on", "aspac", {"anchor_start": 0.0}),
         Method("no anchor", "aspac", {"anchor_weight": 0.0}),
         Method("no penalty", "aspac", {"alpha": 0.0}),
         *plain(("spacql", "cfcql")),
