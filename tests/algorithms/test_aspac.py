@@ -31,11 +31,6 @@ def setting(**values):
     return aspac.State(team.actors, team.critics, team.scale, team.spec, part, steps), t, config
 
 
-def rewards_of_an_episode(state, config):
-    """H."""
-    return sum(config.discount**t for t in range(state.spec.horizon))
-
-
 @partial(jax.jit, static_argnames=("module", "config"))
 def target(module, key, state, t, config):
     return module.target(key, state, t, config)[1:]
@@ -139,7 +134,7 @@ def test_the_actors_loss_by_hand(monkeypatch, anchor) -> None:
         return metrics, seen.pop(), shapes, pi
 
     metrics, (value, (q, distance)), shapes, pi = improve(state, t)
-    weight = 0.1 * state.spec.horizon * rewards_of_an_episode(state, config)
+    weight = 0.1 * state.spec.horizon ** (4 / 3)
     by_hand = 0.0
     for i, size in enumerate(state.spec.action_sizes):
         x = np.asarray(pi[:, i, :size])
@@ -183,8 +178,8 @@ def test_nothing_holds_the_actors_to_uniform_behaviour() -> None:
 )
 def test_the_anchor_comes_down_from_its_start_within_its_share(start, expected) -> None:
     state, _, config = setting(rounds=100, anchor_release=0.4)
-    last = state.spec.horizon * rewards_of_an_episode(state, config)
-    config = with_values(config, anchor_weight=1 / last, anchor_start=start)
+    steps = state.spec.horizon
+    config = with_values(config, anchor_weight=1 / steps ** (4 / 3), anchor_start=start / steps)
     weights = [aspac.anchor_weight(eqx.tree_at(lambda s: s.steps, state, steps), config)
                for steps in map(jnp.asarray, (0, 20, 40, 100))]  # fmt: skip
     np.testing.assert_allclose(weights, expected, rtol=1e-5)
