@@ -180,7 +180,7 @@ def test_the_anchor_comes_down_from_its_start_within_its_share(start, expected) 
     state, _, config = setting(rounds=100, anchor_release=0.4)
     steps = state.spec.horizon
     config = with_values(config, anchor_weight=1 / steps ** (4 / 3), anchor_start=start / steps)
-    weights = [aspac.anchor_weight(eqx.tree_at(lambda s: s.steps, state, steps), config)
+    weights = [aspac.anchor_strength(eqx.tree_at(lambda s: s.steps, state, steps), config)
                for steps in map(jnp.asarray, (0, 20, 40, 100))]  # fmt: skip
     np.testing.assert_allclose(weights, expected, rtol=1e-5)
 

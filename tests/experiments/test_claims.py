@@ -61,6 +61,11 @@ def test_our_own_claim_counts_what_cannot_be_told_from_the_best(tmp_path):
     assert "on 4 of 4 such datasets, and on 4 it is the highest" in claim.found
 
 
+def test_our_own_claim_has_no_verdict_beside_plain_cloning_alone(tmp_path):
+    store = store_of(tmp_path, {"bc": (50, 0), "aspac": (70, 0)}, only=("spread",))
+    assert 6 not in verdicts(store)
+
+
 def test_one_seed_has_no_verdicts_that_need_more(tmp_path):
     store = Store(tmp_path / "results")
     names = ("spacql", "icql-qs", "cfcql", "bc", "aspac")

@@ -178,7 +178,7 @@ def precision(state: State, t: Transitions, config: Config) -> Array:
     return jnp.maximum(1 / variance - UNIFORM, 0)
 
 
-def anchor_weight(state: State, config: Config) -> Array:
+def anchor_strength(state: State, config: Config) -> Array:
     """lambda(p)."""
     steps = state.spec.horizon
     last = config.anchor_weight * steps ** (4 / 3)
@@ -199,7 +199,7 @@ def improve_actors(
     j = jax.random.randint(critic_key, (), 0, config.critics)
     values_of = own_values(state, t.s, x, j)
     firmness = jnp.sqrt(precision(state, t, config))
-    weight = anchor_weight(state, config)
+    weight = anchor_strength(state, config)
 
     def loss(networks: Networks) -> Any:
         pi = act(spec, networks, t.observations)

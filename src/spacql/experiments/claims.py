@@ -62,13 +62,17 @@ def _of(column: Sequence[Cell], algorithm: str) -> list[Cell]:
 
 
 def _compared(store: Store, qualities: Sequence[str], algorithm: str) -> list[list[Cell]]:
-    """Columns of table2 with a verdict about this algorithm: three seeds of it and of another."""
+    """Columns of table2 with a verdict about this algorithm: three seeds of it and of another, of
+    SPaCQL at least. To be ahead of plain cloning alone says nothing."""
     columns = [c for c in cells_of(make_plan("table2"), store) if _quality(c[0]) in qualities]
     return [
         column
         for column in columns
         if any(cell.best for cell in column)
-        and any(c.statistics and c.statistics.seeds >= ENOUGH for c in _of(column, algorithm))
+        and all(
+            any(c.statistics and c.statistics.seeds >= ENOUGH for c in _of(column, name))
+            for name in (algorithm, "spacql")
+        )
     ]
 
 

@@ -22,7 +22,7 @@ from spacql.worlds import TASKS
 
 PENALTIES = ("log-sum-exp", "policy")
 PENALISED = ("spacql", "icql-qs", "cfcql")
-# Without the factor of the behaviour's width, which is about 25 on medium data.
+# Heavier, for the factor of the behaviour's width is missing.
 PLAIN_ANCHOR = {"anchor": "plain", "anchor_weight": 8e-4, "anchor_start": 0.07}
 IN_FULL = {"penalty_agents": "all", "penalty_every": 1}  # of every agent at every transition
 
