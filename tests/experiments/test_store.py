@@ -166,6 +166,42 @@ def test_a_sweep_is_kept_thin_and_its_trainings_are_no_results(tmp_path) -> None
     assert json.loads(place.read_text())["values"][0]["mean"] == 1.2346
 
 
+def test_parts_of_a_sweep_are_joined_if_they_have_every_seed_of_every_value(tmp_path) -> None:
+    store, path = Store(tmp_path / "results"), tmp_path / "tune.json"
+
+    def added(seeds: list[int], scores: dict[float, list[float | None]], **changed) -> dict:
+        values = [
+            {
+                "value": value,
+                "scores": [score for score in row if score is not None],
+                "mean": 0.0,
+                "failed": [s for s, score in zip(seeds, row, strict=True) if score is None],
+            }
+            for value, row in scores.items()
+        ]
+        config = {"rounds": 10, "alpha": float(len(seeds))}  # which the sweep varies
+        write_json(path, {"algorithm": "cfcql", "data": "spread-random", "rounds": 5,
+                          "seeds": seeds, "config": config, "hyperparameter": "alpha",
+                          "values": values} | changed)  # fmt: skip
+        return json.loads(store.add_sweep(path).read_text())
+
+    def table(sweep: dict) -> dict:
+        return {entry["value"]: entry["scores"] for entry in sweep["values"]}
+
+    added([101], {0.1: [1.0], 0.5: [2.0]})
+    both = added([100, 102], {0.1: [30.0, 4.0], 0.5: [None, 5.0]})
+    assert both["seeds"] == [100, 101, 102]
+    assert table(both) == {0.1: [30.0, 1.0, 4.0], 0.5: [2.0, 5.0]}
+    assert [entry["failed"] for entry in both["values"]] == [[], [100]]
+    assert both["values"][0]["mean"] == pytest.approx(35 / 3, abs=1e-3)
+    assert both["best"] == 0.1
+    wider = added([100, 101, 102], {2.5: [7.0, 8.0, 9.0]})
+    assert table(wider) == {0.1: [30.0, 1.0, 4.0], 0.5: [2.0, 5.0], 2.5: [7.0, 8.0, 9.0]}
+    assert table(added([101], {0.1: [6.0]}))[0.1] == [30.0, 6.0, 4.0]
+    assert table(added([103], {0.1: [1.0]})) == {0.1: [1.0]}  # the other values lack seed 103
+    assert table(added([104], {0.1: [2.0]}, rounds=6)) == {0.1: [2.0]}  # another length
+
+
 def test_damaged_and_foreign_files_are_named(tmp_path) -> None:
     place = tmp_path / "runs" / "spread-random" / "cfcql-0-seed-0.json"
     write_json(place, {"format": 1, "algorithm": "cfcql"})

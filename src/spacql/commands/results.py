@@ -18,7 +18,8 @@ def results_add(
     """Take finished runs (and sweeps of `spacql tune`) into the results folder.
 
     All run folders below the given ones are looked at. A run becomes one small file; a sweep's
-    tune.json is kept under results/tuning, and its trainings are not taken.
+    tune.json is kept under results/tuning, and its trainings are not taken. Other seeds or values
+    of a sweep that is there join it, if nothing else differs and no training is missing then.
 
     Example: spacql results add runs/spacql-spread-random
 

@@ -125,7 +125,7 @@ class Store:
 
     def add_sweep(self, path: Path | str) -> Path:
         """Take in a tune.json. An older sweep of the same data, algorithm, hyperparameter, penalty
-        and number of critics is replaced."""
+        and number of critics is replaced, or joined by other seeds or values of the same sweep."""
         from spacql.algorithms.registry import find
 
         sweep = records.sweep(path)
@@ -138,9 +138,46 @@ class Store:
         if config.get("critics", usual) != usual:
             parts.append(f"{config['critics']}-critics")
         place = self.results / "tuning" / f"{safe_name('-'.join(parts))}.json"
+        if place.is_file():
+            sweep = joined(records.sweep(place), sweep)
         with new_file(place) as temporary:
             temporary.write_text(compact(rounded(sweep), "values"))
         return place
+
+
+def joined(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Two parts of one sweep as one, if together they have every seed of every value; else the
+    new one. Where both have a training, the new one counts."""
+
+    def trainings(sweep: Mapping[str, Any]) -> dict[tuple[str, int], float | None]:
+        scores = {}
+        for entry in sweep["values"]:
+            failed, left = entry.get("failed", []), iter(entry["scores"])
+            for seed in sweep["seeds"]:
+                scores[text(entry), seed] = None if seed in failed else next(left, None)
+        return scores
+
+    def text(entry: Mapping[str, Any]) -> str:
+        return json.dumps(_plain(entry["value"]))
+
+    def settings(sweep: Mapping[str, Any]) -> Any:
+        rest = {n: v for n, v in sweep["config"].items() if n != sweep["hyperparameter"]}
+        return sweep["rounds"], sweep.get("by"), signature(rest)
+
+    values = {text(entry): entry["value"] for sweep in (old, new) for entry in sweep["values"]}
+    seeds = sorted({*old["seeds"], *new["seeds"]})
+    scores = trainings(old) | trainings(new)
+    if settings(old) != settings(new) or len(scores) < len(values) * len(seeds):
+        return dict(new)
+    entries = []
+    for name, value in values.items():
+        found = [score for seed in seeds if (score := scores[name, seed]) is not None]
+        failed = [seed for seed in seeds if scores[name, seed] is None]
+        mean = float(np.mean(found)) if found else None
+        entries.append({"value": value, "scores": found, "mean": mean, "failed": failed})
+    known = [entry for entry in entries if entry["mean"] is not None]
+    best = max(known, key=lambda entry: entry["mean"])["value"] if known else None
+    return {**new, "seeds": seeds, "values": entries, "best": best}
 
 
 def default_results() -> Path:
