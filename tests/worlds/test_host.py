@@ -149,22 +149,23 @@ def test_halfcheetah_episodes_repeat_and_last_a_thousand_steps(cheetah):
     assert -600 < first[1].returns[0, 0] < 0
 
 
-def test_any_state_of_halfcheetah_may_be_stepped(cheetah):
+def test_any_states_of_halfcheetah_may_be_stepped_alone_or_together(cheetah):
     rng = np.random.default_rng(0)
     plan = rng.uniform(-1, 1, (2, 40, 2, 3)).astype(np.float32)
 
     def alone(number):
         state, seen = cheetah.reset(jax.random.key(number)), []
         for actions in plan[number]:
-            state, _ = cheetah.step(state, actions)
-            seen.append(state.state)
+            state, rewards = cheetah.step(state, actions)
+            seen.append(np.append(state.state, rewards))
         return np.stack(seen)
 
     states = [cheetah.reset(jax.random.key(number)) for number in range(2)]
     together = []
     for step in range(40):
-        states = [cheetah.step(s, plan[n, step])[0] for n, s in enumerate(states)]
-        together.append([state.state for state in states])
+        moved = cheetah.step_all(states, plan[:, step].reshape(2, 6))
+        states = [state for state, _ in moved]
+        together.append([np.append(state.state, rewards) for state, rewards in moved])
     np.testing.assert_array_equal(np.stack(together, axis=1), [alone(0), alone(1)])
 
 

@@ -13,7 +13,12 @@ from jax import Array
 from spacql.errors import MissingExtra
 from spacql.spec import Spec, unit_box
 from spacql.worlds.host import check_actions, seed_of
+from spacql.worlds.particle import check_values
 from spacql.worlds.world import HostState
+
+# In the simulator's state: the time, nine positions, the first of which is X, and nine velocities.
+X = 1
+SEEN = slice(2, 19)
 
 
 class HalfCheetah:
@@ -53,34 +58,63 @@ class HalfCheetah:
         )
 
     def reset(self, key: Array) -> "Moving":
-        state, _ = self._simulator.reset(seed=seed_of(key))
-        return self._seen(state, steps=0)
+        cheetah = self._simulator
+        cheetah.reset(seed=seed_of(key))
+        simulation = np.empty((1, self._size))
+        self._mujoco.mj_getState(cheetah.model, cheetah.data, simulation[0], self._parts)
+        return self._seen(simulation, [0])[0]
 
     def step(self, state: "Moving", actions: Sequence[Any]) -> tuple["Moving", np.ndarray]:
-        joint = np.empty(len(self._joints))
-        joint[self._joints] = np.concatenate(check_actions(self.spec, actions))
-        self._mujoco.mj_setState(
-            self._simulator.model, self._simulator.data, state.simulation, self._parts
-        )
-        now, reward, *_ = self._simulator.step(joint)
-        return self._seen(now, state.steps + 1), np.full(2, reward, np.float32)
+        joint = np.concatenate(check_actions(self.spec, actions))
+        [(state, rewards)] = self.step_all([state], joint[None])
+        return state, rewards
+
+    def step_all(
+        self, states: Sequence["Moving"], actions: np.ndarray
+    ) -> list[tuple["Moving", np.ndarray]]:
+        """A step of several states, each with a row of the agents' actions, (states, 6).
+
+        The simulator itself is stepped, and all states' rewards are computed at once: Gymnasium's
+        own step, one by one, takes as long as the physics.
+        """
+        check_values(self.spec, np.split(actions.T, 2))
+        cheetah, mujoco = self._simulator, self._mujoco
+        model, data = cheetah.model, cheetah.data
+        control = np.empty(actions.shape)
+        control[:, self._joints] = actions
+        after = np.empty((len(states), self._size))
+        for state, torques, place in zip(states, control, after, strict=True):
+            mujoco.mj_setState(model, data, state.simulation, self._parts)
+            data.ctrl[:] = torques
+            mujoco.mj_step(model, data, nstep=cheetah.frame_skip)
+            mujoco.mj_getState(model, data, place, self._parts)
+        x = np.array([state.simulation[X] for state in states])
+        effort = np.sum(np.square(control), axis=1)
+        speed = (after[:, X] - x) / cheetah.dt
+        reward = cheetah._forward_reward_weight * speed - cheetah._ctrl_cost_weight * effort
+        rewards = np.repeat(reward.astype(np.float32)[:, None], 2, axis=1)
+        moved = self._seen(after, [state.steps + 1 for state in states])
+        return list(zip(moved, rewards, strict=True))
 
     def observe(self, state: "Moving") -> tuple[np.ndarray, ...]:
         return state.observations
 
-    def _seen(self, state: np.ndarray, steps: int) -> "Moving":
-        simulation = np.empty(self._size)
-        self._mujoco.mj_getState(
-            self._simulator.model, self._simulator.data, simulation, self._parts
-        )
-        state = state.astype(np.float32)
-        return Moving(
-            observations=tuple(state[columns] for columns in self._sees),
-            state=state,
-            truncated=steps >= self.spec.horizon,
-            simulation=simulation,
-            steps=steps,
-        )
+    def _seen(self, simulations: np.ndarray, steps: Sequence[int]) -> list["Moving"]:
+        """What agents see of the simulator's states, one per row."""
+        states = simulations[:, SEEN].astype(np.float32)
+        views = [states[:, columns] for columns in self._sees]
+        return [
+            Moving(
+                observations=tuple(observations),
+                state=state,
+                truncated=count >= self.spec.horizon,
+                simulation=simulation,
+                steps=count,
+            )
+            for *observations, state, simulation, count in zip(
+                *views, states, simulations, steps, strict=True
+            )
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,41 +91,60 @@ def episode_runner(world: Any, policy: Policy, key: Array) -> Callable[[range], 
     leaves, structure = jax.tree.flatten(jax.tree.map(jnp.asarray, Policy(policy.actors)))
     act = _actor(structure, tuple(observation_cuts.tolist()))
     places = np.arange(at_once(world))
+    one_by_one = partial(_one_by_one, world, parts)
+    step_all = getattr(world, "step_all", one_by_one)
 
     def play(numbers: range) -> list[Trajectories]:
         starts, keys = _keys(key, numbers[0] + places, spec.horizon + 1)
         states = [world.reset(starts[place]) for place in range(len(numbers))]
-        lived: list[Any] = [([], [], [], []) for _ in states]
-        observations = np.zeros((len(places), sum(spec.observation_sizes)), np.float32)
+        steps = spec.horizon + 1
+        observed = np.zeros((steps, len(places), sum(spec.observation_sizes)), np.float32)
+        acted: list[np.ndarray] = []
+        seen: list[Any] = [[] for _ in states]
+        rewarded: list[Any] = [[] for _ in states]
         going = list(range(len(states)))
-        for step in range(spec.horizon + 1):
+        for step in range(steps):
+            if step:
+                observed[step] = observed[step - 1]  # those that have ended are still acted for
             for place in going:
-                np.concatenate(world.observe(states[place]), out=observations[place])
-            actions = np.asarray(act(leaves, observations, keys, step))
-            for place in tuple(going):
-                state, (observed, acted, seen, rewarded) = states[place], lived[place]
-                observed.append(observations[place].copy())
-                acted.append(actions[place])
-                seen.append(state.state)
-                if state.terminated or state.truncated or step == spec.horizon:
-                    going.remove(place)
-                    continue
-                states[place], rewards = world.step(state, [actions[place, p] for p in parts])
-                rewarded.append(rewards)
-            if not going:
+                np.concatenate(world.observe(states[place]), out=observed[step, place])
+                seen[place].append(states[place].state)
+            acted.append(np.asarray(act(leaves, observed[step], keys, step)))
+            ended = [state.terminated or state.truncated for state in states]
+            going = [place for place in going if not ended[place]]
+            if not going or step == spec.horizon:
                 break
+            moved = step_all([states[place] for place in going], acted[-1][going])
+            for place, (state, rewards) in zip(going, moved, strict=True):
+                states[place] = state
+                rewarded[place].append(rewards)
+        actions = np.stack(acted)
         return [
             Trajectories(
-                observations=tuple(np.split(np.stack(observed)[None], observation_cuts, axis=-1)),
-                actions=tuple(np.split(np.stack(acted)[None], ends[:-1], axis=-1)),
-                rewards=np.stack(rewarded)[None],
-                states=np.stack(seen)[None],
+                observations=tuple(
+                    np.split(observed[None, : len(seen[place]), place], observation_cuts, axis=-1)
+                ),
+                actions=tuple(
+                    np.split(actions[None, : len(seen[place]), place], ends[:-1], axis=-1)
+                ),
+                rewards=np.stack(rewarded[place])[None],
+                states=np.stack(seen[place])[None],
                 terminated=np.array([state.terminated]),
             )
-            for state, (observed, acted, seen, rewarded) in zip(states, lived, strict=True)
+            for place, state in enumerate(states)
         ]
 
     return play
+
+
+def _one_by_one(
+    world: Any, parts: Sequence[slice], states: Sequence[Any], actions: np.ndarray
+) -> list[tuple[Any, Any]]:
+    """The next state and the rewards of each, with its row of all agents' actions."""
+    return [
+        world.step(state, [row[part] for part in parts])
+        for state, row in zip(states, actions, strict=True)
+    ]
 
 
 @partial(jax.jit, static_argnums=2)

@@ -27,7 +27,8 @@ class World(Protocol):
 
     A host world (MuJoCo, PettingZoo) wraps a simulator that lives outside JAX: its state is a
     `HostState`, and only the newest state may be stepped, unless the world has a number `at_once`:
-    then that many episodes are stepped in turn.
+    then that many episodes are stepped in turn, or at once by its `step_all(states, actions)`,
+    which is given a row of all agents' actions per state and returns what `step` does for each.
     """
 
     @property
