@@ -50,8 +50,8 @@ def test_the_ablation_answers_its_question() -> None:
 
 def test_a_table_fills_evenly_seed_by_seed() -> None:
     runs = make_plan("table1", seeds=(3, 4)).runs()
-    assert [run.seed for run in runs[:16]] == [3] * 8 + [4] * 8
-    assert {run.dataset.split("-")[0] for run in runs[:16]} == {"spread"}
+    assert [run.seed for run in runs] == [3] * 16 + [4] * 16
+    assert {run.dataset.split("-")[0] for run in runs[:16]} == {"spread", "world"}
 
 
 def test_rounds_go_over_settings_and_settings_over_defaults() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Name = Literal["table1", "table2", "pairs", "differences", "ablation", "aspac", "algorithms",
                "settings", "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims",
-               "selection"]  # fmt: skip
+               "selection", "sweeps"]  # fmt: skip
 PICTURES = ("figure1", "figure2", "figure3", "figure4", "scores", "gaps")
 
 
@@ -50,6 +50,7 @@ def reproduce(
     bandit replaces. scores: table2 as a picture. gaps: differences as a picture. claims: what the
     paper claims, and whether it held (always from stored runs).
     selection: how well policies are chosen without a simulator, with the first of the seeds.
+    sweeps: the trainings by which hyperparameters were chosen, on seeds of their own.
 
     Example: spacql reproduce table1 --only spread-random --seeds 0 1
 
@@ -79,7 +80,7 @@ def reproduce(
     arguments.whole("--rounds", rounds)
     arguments.whole("--workers", workers, 0)
     arguments.place(runs)
-    from_store = stored and name != "selection"  # which has a folder of its own
+    from_store = stored and name not in ("selection", "sweeps")  # which have folders of their own
     if (from_store or name == "claims") and not dry_run and not len(Store(results)):
         raise InputError(
             f"There are no stored runs in {Store(results).results}. Those of this version are in "
@@ -94,6 +95,11 @@ def reproduce(
         return select(only, seeds[0], lambda folder: where.make(folder, workers),
                       runs / "selection", Store(results).results, dry_run=dry_run, stored=stored,
                       out=out, quiet=quiet, json=json)  # fmt: skip
+    if name == "sweeps":
+        from spacql.commands.sweeps import sweep_all
+
+        return sweep_all(only, where, runs, workers, Store(results), dry_run=dry_run,
+                         stored=stored, quiet=quiet, json=json)  # fmt: skip
     plan = make_plan(name, only=only, seeds=seeds, rounds=rounds, against=against)
     store = Store(results)
     executor = where.make(runs, workers)

@@ -70,7 +70,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     from spacql.errors import InputError
     from spacql.experiments.executors import PlannedRun
     from spacql.experiments.running import execute
-    from spacql.experiments.sweeps import text_of
+    from spacql.experiments.sweeps import text_of, trial_rounds
     from spacql.files import write_json
     from spacql.runs import default_folder
 
@@ -80,7 +80,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     name = data_name(options.data) or Path(options.data).name
     out = options.out or default_folder(algorithm, name, "tune-")
     check_options(options, out)
-    rounds = max(10, round(config.rounds * options.share / 10) * 10)
+    rounds = trial_rounds(config.rounds, options.share)
     executor = options.where.make(out, options.workers)
     for seed in options.seeds:
         options.where.prepare(options.data, seed, config)

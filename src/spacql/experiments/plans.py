@@ -80,14 +80,17 @@ class Plan:
         return [PlannedRun(method.algorithm, column.dataset, s, config) for s in self.seeds]
 
     def runs(self) -> list[PlannedRun]:
-        """All runs, each once: block by block, and in it seed by seed, so that a table is filled
-        as evenly as time allows."""
+        """All runs, each once: seed by seed over all cells, so that a table with fewer seeds
+        stands at any time."""
         found: dict[str, PlannedRun] = {}
-        for block in self.blocks:
-            cells = [self.cell(m, c) for c, m in product(block.columns, block.methods)]
-            for of_seed in zip(*cells, strict=True):
-                for run in of_seed:
-                    found.setdefault(run.key, run)
+        cells = [
+            self.cell(method, column)
+            for block in self.blocks
+            for column, method in product(block.columns, block.methods)
+        ]
+        for of_seed in zip(*cells, strict=True):
+            for run in of_seed:
+                found.setdefault(run.key, run)
         return list(found.values())
 
     def missing(self, store: Store) -> list[PlannedRun]:

@@ -126,9 +126,18 @@ class Store:
     def add_sweep(self, path: Path | str) -> Path:
         """Take in a tune.json. An older sweep of the same data, algorithm, hyperparameter, penalty
         and number of critics is replaced, or joined by other seeds or values of the same sweep."""
+        sweep = records.sweep(path)
+        place = self.sweep_place(sweep)
+        if place.is_file():
+            sweep = joined(records.sweep(place), sweep)
+        with new_file(place) as temporary:
+            temporary.write_text(compact(rounded(sweep), "values"))
+        return place
+
+    def sweep_place(self, sweep: Mapping[str, Any]) -> Path:
+        """The file of a sweep."""
         from spacql.algorithms.registry import find
 
-        sweep = records.sweep(path)
         parts, config = [sweep["data"], sweep["algorithm"]], sweep["config"]
         if sweep["hyperparameter"] != "alpha":
             parts.append(sweep["hyperparameter"])
@@ -137,37 +146,41 @@ class Store:
         usual = getattr(find(sweep["algorithm"]).Config(), "critics", None)
         if config.get("critics", usual) != usual:
             parts.append(f"{config['critics']}-critics")
-        place = self.results / "tuning" / f"{safe_name('-'.join(parts))}.json"
-        if place.is_file():
-            sweep = joined(records.sweep(place), sweep)
-        with new_file(place) as temporary:
-            temporary.write_text(compact(rounded(sweep), "values"))
-        return place
+        return self.results / "tuning" / f"{safe_name('-'.join(parts))}.json"
+
+
+def same_sweep(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two sweeps differ in their values and seeds alone."""
+
+    def settings(sweep: Mapping[str, Any]) -> Any:
+        rest = {n: v for n, v in sweep["config"].items() if n != sweep["hyperparameter"]}
+        names = sweep["algorithm"], sweep["data"], sweep["hyperparameter"]
+        return names, sweep["rounds"], sweep.get("by", "score"), signature(rest)
+
+    return bool(settings(one) == settings(other))
+
+
+def trainings(sweep: Mapping[str, Any]) -> dict[tuple[str, int], float | None]:
+    """Scores by value, as text, and seed; None of those that failed."""
+    scores = {}
+    for entry in sweep["values"]:
+        failed, left = entry.get("failed", []), iter(entry["scores"])
+        for seed in sweep["seeds"]:
+            scores[value_text(entry["value"]), seed] = None if seed in failed else next(left, None)
+    return scores
+
+
+def value_text(value: Any) -> str:
+    return json.dumps(_plain(value))
 
 
 def joined(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Two parts of one sweep as one, if together they have every seed of every value; else the
     new one. Where both have a training, the new one counts."""
-
-    def trainings(sweep: Mapping[str, Any]) -> dict[tuple[str, int], float | None]:
-        scores = {}
-        for entry in sweep["values"]:
-            failed, left = entry.get("failed", []), iter(entry["scores"])
-            for seed in sweep["seeds"]:
-                scores[text(entry), seed] = None if seed in failed else next(left, None)
-        return scores
-
-    def text(entry: Mapping[str, Any]) -> str:
-        return json.dumps(_plain(entry["value"]))
-
-    def settings(sweep: Mapping[str, Any]) -> Any:
-        rest = {n: v for n, v in sweep["config"].items() if n != sweep["hyperparameter"]}
-        return sweep["rounds"], sweep.get("by"), signature(rest)
-
-    values = {text(entry): entry["value"] for sweep in (old, new) for entry in sweep["values"]}
+    values = {value_text(e["value"]): e["value"] for sweep in (old, new) for e in sweep["values"]}
     seeds = sorted({*old["seeds"], *new["seeds"]})
     scores = trainings(old) | trainings(new)
-    if settings(old) != settings(new) or len(scores) < len(values) * len(seeds):
+    if not same_sweep(old, new) or len(scores) < len(values) * len(seeds):
         return dict(new)
     entries = []
     for name, value in values.items():

@@ -77,6 +77,11 @@ class Sweep:
         return not unlike.keys() <= {self.hyperparameter, "penalty"}
 
 
+def trial_rounds(rounds: int, share: float) -> int:
+    """The length of a sweep's trainings, in whole tens."""
+    return max(10, round(rounds * share / 10) * 10)
+
+
 def text_of(value: Any) -> str:
     """As it stands in tables and names of folders."""
     if isinstance(value, tuple):

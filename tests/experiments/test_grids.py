@@ -1,0 +1,101 @@
+"""The sweeps behind the settings: that they treat algorithms alike, and what is left to run."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from spacql.algorithms.settings import MIXTURE
+from spacql.cli import main
+from spacql.commands import tune
+from spacql.errors import InputError
+from spacql.experiments import grids
+from spacql.experiments.plans import registered
+from spacql.experiments.store import Store
+from spacql.files import write_json
+
+
+def test_every_algorithm_with_a_strength_has_as_many_trials_on_every_dataset() -> None:
+    planned = grids.planned()
+    assert {len(sweep.values) for sweep in planned} == {3}
+    swept = {sweep.algorithm for sweep in planned}
+    # ASPAC has one configuration for all data, and cloning nothing to sweep.
+    assert swept | set(MIXTURE) | {"aspac", "bc"} == set(registered())
+    for algorithm, hyperparameter, *_ in grids.GRIDS:
+        mine = [
+            s for s in planned if (s.algorithm, s.hyperparameter) == (algorithm, hyperparameter)
+        ]
+        assert len({sweep.dataset for sweep in mine}) == 16
+        assert {sweep.rounds / sweep.config.rounds for sweep in mine} == {grids.SHARE}
+    assert min(grids.SEEDS) >= 100
+    assert len(grids.SEEDS) >= 2
+
+
+@pytest.fixture
+def swept(monkeypatch):
+    """What was asked of `spacql tune`, which is replaced by scores of value + seed."""
+    asked = []
+
+    def sweep(algorithm, config, options):
+        asked.append((algorithm, options.data, options.seeds))
+        values = [float(value) for value in options.values]
+        entries = [
+            {
+                "value": value,
+                "scores": [value + seed for seed in options.seeds],
+                "mean": 0.0,
+                "failed": [],
+            }
+            for value in values
+        ]
+        rounds = grids.trial_rounds(config.rounds, options.share)
+        result = {"algorithm": algorithm, "data": options.data, "rounds": rounds, "by": "score",
+                  "seeds": list(options.seeds), "config": asdict(config),
+                  "hyperparameter": options.vary, "values": entries}  # fmt: skip
+        write_json(options.out / "tune.json", result)
+        return result
+
+    monkeypatch.setattr(tune, "sweep", sweep)
+    return asked
+
+
+def reproduce(*words: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", "sweeps", *words])
+    return end.value.code
+
+
+def test_what_is_stored_is_not_swept_again_and_the_rest_joins_it(tmp_path, swept, capsys) -> None:
+    where = ["--only", "cfcql", "tag-expert", "--results", str(tmp_path / "results"), "--runs",
+             str(tmp_path / "runs")]  # fmt: skip
+    assert reproduce(*where) == 0
+    assert swept == [("cfcql", "tag-expert", grids.SEEDS)]
+    assert reproduce(*where) == 0
+    assert len(swept) == 1
+    [path] = (tmp_path / "results" / "tuning").iterdir()
+    whole = json.loads(path.read_text())
+    part = whole | {"seeds": [101]}
+    part["values"] = [e | {"scores": e["scores"][:1], "mean": 1.0} for e in whole["values"]]
+    path.write_text(json.dumps(part))
+    capsys.readouterr()
+    assert reproduce(*where, "--dry-run") == 0
+    assert "sweeps: 1, 0 finished, 1 missing; about" in capsys.readouterr().out
+    assert reproduce(*where) == 0
+    assert swept[1:] == [("cfcql", "tag-expert", (102,))]
+    assert json.loads(path.read_text())["values"] == [
+        e | {"mean": e["value"] + 101.5} for e in whole["values"]
+    ]
+    changed = whole | {"config": whole["config"] | {"batch_size": 8}}
+    path.write_text(json.dumps(changed))
+    assert grids.planned(("cfcql", "tag-expert"))[0].seeds_left(Store(path.parents[1])) == (
+        grids.SEEDS
+    )
+
+
+def test_a_sweep_that_is_none_is_answered_with_a_sentence(tmp_path, capsys) -> None:
+    assert reproduce("--only", "nothing") == 2
+    assert "there is no such sweep" in capsys.readouterr().err
+    assert reproduce("--stored", "--only", "dof", "--results", str(tmp_path)) == 2
+    assert "There is no such sweep in" in capsys.readouterr().err
+    with pytest.raises(InputError):
+        grids.planned(("cfcql", "macql"))
