@@ -29,10 +29,13 @@ def test_all_algorithms_have_as_many_updates_batches_and_units(dataset) -> None:
 def test_the_conservative_have_as_many_steps_of_actors_as_of_critics(dataset) -> None:
     theirs = [asdict(configure(name, dataset)) for name in (*settings.PENALISED, "omar", "aspac")]
     shared = ("updates", "learning_rate", "actor_learning_rate", "target_rate", "samples",
-              "policy_samples", "penalty_every", "tanh_cost")  # fmt: skip
+              "policy_samples", "tanh_cost")  # fmt: skip
     assert {config["updates"] for config in theirs} == {1}
     for name in shared:
         assert len({config[name] for config in theirs}) == 1, name
+    # OMAR has a penalty per agent: three times one transition in eight is more than one in four.
+    every = [config["penalty_every"] for config in theirs]
+    assert every == [8 if name == "omar" else 4 for name in (*settings.PENALISED, "omar", "aspac")]
 
 
 def test_aspac_has_one_configuration_for_all_data() -> None:

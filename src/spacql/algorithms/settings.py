@@ -39,7 +39,8 @@ _PENALISED: Values = _COMMON | {
     "rounds": 15_000, "updates": 1, "learning_rate": 0.003, "actor_learning_rate": 0.003,
     "target_rate": 0.01, "tanh_cost": 0.01, "samples": 4, "policy_samples": 3, "penalty_every": 4,
 }  # fmt: skip
-_SEARCHED: Values = _PENALISED | {"search_every": 4}
+# Every agent has critics and a penalty of its own, so that each may look at fewer transitions.
+_SEARCHED: Values = _PENALISED | {"search_every": 4, "penalty_every": 8}
 # A delayed policy (td3bc) has half as many steps as its critics.
 _HELD: Values = _COMMON | {"rounds": 3000, "learning_rate": 0.001}
 _DELAYED: Values = _COMMON | {"rounds": 7500, "learning_rate": 0.001}

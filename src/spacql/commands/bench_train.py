@@ -182,6 +182,8 @@ def _measure(
 
     clock, config = Clock(), configure(algorithm, name)
     dataset = resolve(name, seed)
+    for column in (dataset.joint_observations, dataset.joint_actions, dataset.rewards):
+        column.sum()  # a training has soon read all of the file, and later batches are in memory
     module = find(algorithm)
     short = replace(config, rounds=rounds)
     full = runs.describe(algorithm, config, dataset, seed)
