@@ -91,7 +91,10 @@ def clear_gain(sweep: sweeps.Sweep) -> float:
     return gains.mean() - max(CLOSE, error)
 
 
-@pytest.mark.parametrize("sweep", sweeps.stored(Store(RESULTS)), ids=lambda s: s.dataset + s.column)
+FOLLOWED = [s for s in sweeps.stored(Store(RESULTS)) if s.algorithm != "aspac"]  # one for all data
+
+
+@pytest.mark.parametrize("sweep", FOLLOWED, ids=lambda s: s.dataset + s.column)
 def test_no_value_of_a_stored_sweep_is_clearly_better_than_the_one_in_use(sweep) -> None:
     assert len(sweep.scores) >= 3
     assert clear_gain(sweep) <= 0

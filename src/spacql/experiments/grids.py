@@ -1,7 +1,8 @@
 """The sweeps behind the settings, as data: what is tried for every algorithm, equally often.
 
 Three values, two seeds that no table reports, half the length of a training. SPaCQL, PLCQL and
-ICQL-QS have CFCQL's alpha.
+ICQL-QS have CFCQL's alpha. ASPAC's is one for all data; its sweeps say what its own on every
+dataset would be.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ GRIDS: tuple[tuple[str, str, tuple[tuple[float, ...], ...], dict[str, float]], .
     ("iql", "expectile", ((0.7, 0.8, 0.9),) * 4, {"temperature": 3.0}),
     ("td3bc", "q_weight", (HIGH, HIGH, MIDDLE, MIDDLE), {}),
     ("dof", "eta", ((0.05, 0.5, 5.0),) * 4, {}),
+    ("aspac", "alpha", ((0.05, 0.1, 0.3),) * 4, {}),
 )
 
 
