@@ -13,6 +13,7 @@ from spacql.experiments import grids
 from spacql.experiments.plans import registered
 from spacql.experiments.store import Store
 from spacql.files import write_json
+from spacql.worlds import TASKS
 
 
 def test_every_algorithm_with_a_strength_has_as_many_trials_on_every_dataset() -> None:
@@ -89,6 +90,16 @@ def test_what_is_stored_is_not_swept_again_and_the_rest_joins_it(tmp_path, swept
     assert grids.planned(("cfcql", "tag-expert"))[0].seeds_left(Store(path.parents[1])) == (
         grids.SEEDS
     )
+
+
+def test_words_name_sweeps_wholly_or_in_part() -> None:
+    def datasets(*only: str) -> set[str]:
+        return {sweep.dataset for sweep in grids.planned(only)}
+
+    assert datasets("tag-medium", "cfcql") == {"tag-medium"}
+    assert datasets("tag", "medium") == {"tag-medium"}
+    assert datasets("replay", "td3") == {f"{t}-medium-replay" for t in TASKS}
+    assert {sweep.hyperparameter for sweep in grids.planned(("iql", "expectile"))} == {"expectile"}
 
 
 def test_a_sweep_that_is_none_is_answered_with_a_sentence(tmp_path, capsys) -> None:

@@ -48,6 +48,12 @@ class PlannedSweep:
         return f"{self.dataset} {self.algorithm} {self.hyperparameter}"
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Whole words for it."""
+        task, _, quality = self.dataset.partition("-")
+        return self.dataset, task, quality, self.algorithm, self.hyperparameter
+
+    @property
     def config(self) -> Training:
         return configure(self.algorithm, self.dataset, self.held)
 
@@ -73,18 +79,21 @@ class PlannedSweep:
 
 
 def planned(only: Sequence[str] = ()) -> list[PlannedSweep]:
-    """All sweeps whose names contain every word of `only`, dataset by dataset."""
+    """All sweeps that every word of `only` names, wholly or, if none is named so, in part."""
     found = [
-        PlannedSweep(algorithm, f"{task}-{quality}", hyperparameter, values, held)
+        PlannedSweep(algorithm, f"{task}-{quality}", hyperparameter, by_quality[number], held)
         for task in TASKS
         for number, quality in enumerate(QUALITIES)
         for algorithm, hyperparameter, by_quality, held in GRIDS
-        if (values := by_quality[number])
     ]
-    kept = [sweep for sweep in found if all(word in sweep.name for word in only)]
+    kept = found
+    for word in only:
+        wholly = [sweep for sweep in found if word in sweep.names]
+        named = wholly or [sweep for sweep in found if word in sweep.name]
+        kept = [sweep for sweep in kept if sweep in named]
     if not kept:
         raise InputError(
-            f"--only {' '.join(only)}: there is no such sweep. All words must be parts of a name "
-            f"such as {found[0].name!r}; algorithms: {', '.join(dict(g[:2] for g in GRIDS))}."
+            f"--only {' '.join(only)}: there is no such sweep. Words are parts of a name such as "
+            f"{found[0].name!r}; algorithms: {', '.join(dict(g[:2] for g in GRIDS))}."
         )
     return kept
