@@ -107,5 +107,7 @@ def test_a_sweep_that_is_none_is_answered_with_a_sentence(tmp_path, capsys) -> N
     assert "there is no such sweep" in capsys.readouterr().err
     assert reproduce("--stored", "--only", "dof", "--results", str(tmp_path)) == 2
     assert "There is no such sweep in" in capsys.readouterr().err
+    assert reproduce("--seeds", "0") == 2
+    assert "leave out --seeds, --rounds and --out" in capsys.readouterr().err
     with pytest.raises(InputError):
         grids.planned(("cfcql", "macql"))

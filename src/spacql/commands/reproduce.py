@@ -97,7 +97,13 @@ def reproduce(
                       out=out, quiet=quiet, json=json)  # fmt: skip
     if name == "sweeps":
         from spacql.commands.sweeps import sweep_all
+        from spacql.experiments.plans import SEEDS
 
+        if rounds is not None or out is not None or seeds != SEEDS:
+            raise InputError(
+                "Sweeps have seeds and a length of their own and print one table: leave out "
+                "--seeds, --rounds and --out. `spacql tune` sweeps as you like."
+            )
         return sweep_all(only, where, runs, workers, Store(results), dry_run=dry_run,
                          stored=stored, quiet=quiet, json=json)  # fmt: skip
     plan = make_plan(name, only=only, seeds=seeds, rounds=rounds, against=against)
