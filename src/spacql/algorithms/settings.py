@@ -63,11 +63,11 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
 
 # Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.
 #
-# alpha is the best of CFCQL's sweeps, or close to it (`spacql results sweeps`). Those of
-# halfcheetah but for medium data, and MACQL's in spread, are from sweeps of shorter trainings.
-# OMAR's in the particle tasks is the published one over the reward's deviation (spread 3.3 / 4 /
-# 5.2 / 8.7, tag 1 / 3 / 4.7 / 5, world 0.7 / 3 / 3.6 / 3.8; those of medium-replay are guesses), or
-# its own sweep's. Its coefficients, of the search in the actors' loss, are published and not tuned.
+# alpha of the mixtures and of CFCQL is the best of CFCQL's sweeps, and MA-TD3+BC's weight of its own
+# (`spacql results sweeps`). MACQL's alphas in spread and halfcheetah are from sweeps of shorter
+# trainings. OMAR's in the particle tasks are the published ones over the reward's deviation (spread
+# 3.3 / 4 / 5.2 / 8.7, tag 1 / 3 / 4.7 / 5, world 0.7 / 3 / 3.6 / 3.8; those of medium-replay are
+# guesses), or from such sweeps. Its coefficients, of the search in the actors' loss, are published.
 BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("spread", MIXTURE, "alpha", (0.5, 0.1, 0.5, 0.5)),
     ("spread", ("macql",), "alpha", (2.5, 0.02, 0.1, 0.1)),
@@ -78,10 +78,11 @@ BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("world", PENALISED, "alpha", (0.1, 0.1, 0.5, 0.5)),
     ("world", ("omar",), "alpha", (0.7, 0.3, 0.15, 1.3)),
     ("world", ("omar",), "coefficient", (1.0, 0.7, 0.1, 0.9)),
-    ("halfcheetah", MIXTURE, "alpha", (0.5, 0.5, 2.5, 12.5)),
+    ("halfcheetah", MIXTURE, "alpha", (0.1, 0.1, 0.5, 2.5)),
     ("halfcheetah", ("macql",), "alpha", (0.1, 0.5, 0.5, 12.5)),
     ("halfcheetah", ("omar",), "alpha", (1.0, 5.0, 0.2, 5.0)),
     ("halfcheetah", ("omar",), "coefficient", (1.0, 0.9, 0.7, 0.5)),
+    ("halfcheetah", ("td3bc",), "q_weight", (2.5, 12.5, 0.5, 0.1)),
 )
 
 # What the policy penalty has instead.
