@@ -63,11 +63,12 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
 
 # Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.
 #
-# alpha of the mixtures and of CFCQL is the best of CFCQL's sweeps, and MA-TD3+BC's weight of its own
-# (`spacql results sweeps`). MACQL's alphas in spread and halfcheetah are from sweeps of shorter
-# trainings. OMAR's in the particle tasks are the published ones over the reward's deviation (spread
-# 3.3 / 4 / 5.2 / 8.7, tag 1 / 3 / 4.7 / 5, world 0.7 / 3 / 3.6 / 3.8; those of medium-replay are
-# guesses), or from such sweeps. Its coefficients, of the search in the actors' loss, are published.
+# CFCQL's alpha, which the mixtures share, and MA-TD3+BC's weight in halfcheetah are the best of
+# their sweeps, or close to it (`spacql results sweeps`). MACQL's alphas in spread and halfcheetah
+# are from sweeps of shorter trainings. OMAR's in the particle tasks are the published ones over the
+# reward's deviation (spread 3.3 / 4 / 5.2 / 8.7, tag 1 / 3 / 4.7 / 5, world 0.7 / 3 / 3.6 / 3.8;
+# those of medium-replay are guesses), or from such sweeps. Its coefficients, of the search in the
+# actors' loss, are published.
 BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("spread", MIXTURE, "alpha", (0.5, 0.1, 0.5, 0.5)),
     ("spread", ("macql",), "alpha", (2.5, 0.02, 0.1, 0.1)),

@@ -91,25 +91,23 @@ def episode_runner(world: Any, policy: Policy, key: Array) -> Callable[[range], 
     leaves, structure = jax.tree.flatten(jax.tree.map(jnp.asarray, Policy(policy.actors)))
     act = _actor(structure, tuple(observation_cuts.tolist()))
     places = np.arange(at_once(world))
-    one_by_one = partial(_one_by_one, world, parts)
-    step_all = getattr(world, "step_all", one_by_one)
+    step_all = getattr(world, "step_all", partial(_one_by_one, world, parts))
 
     def play(numbers: range) -> list[Trajectories]:
         starts, keys = _keys(key, numbers[0] + places, spec.horizon + 1)
         states = [world.reset(starts[place]) for place in range(len(numbers))]
-        steps = spec.horizon + 1
-        observed = np.zeros((steps, len(places), sum(spec.observation_sizes)), np.float32)
+        sees = np.zeros((len(places), sum(spec.observation_sizes)), np.float32)
+        observed: list[np.ndarray] = []
         acted: list[np.ndarray] = []
         seen: list[Any] = [[] for _ in states]
         rewarded: list[Any] = [[] for _ in states]
         going = list(range(len(states)))
-        for step in range(steps):
-            if step:
-                observed[step] = observed[step - 1]  # those that have ended are still acted for
+        for step in range(spec.horizon + 1):
             for place in going:
-                np.concatenate(world.observe(states[place]), out=observed[step, place])
+                np.concatenate(world.observe(states[place]), out=sees[place])
                 seen[place].append(states[place].state)
-            acted.append(np.asarray(act(leaves, observed[step], keys, step)))
+            observed.append(sees.copy())
+            acted.append(np.asarray(act(leaves, sees, keys, step)))
             ended = [state.terminated or state.truncated for state in states]
             going = [place for place in going if not ended[place]]
             if not going or step == spec.horizon:
@@ -118,15 +116,15 @@ def episode_runner(world: Any, policy: Policy, key: Array) -> Callable[[range], 
             for place, (state, rewards) in zip(going, moved, strict=True):
                 states[place] = state
                 rewarded[place].append(rewards)
-        actions = np.stack(acted)
+
+        def of_agents(rows: list[np.ndarray], place: int, cuts: Any) -> tuple[np.ndarray, ...]:
+            mine = np.stack([row[place] for row in rows[: len(seen[place])]])
+            return tuple(np.split(mine[None], cuts, axis=-1))
+
         return [
             Trajectories(
-                observations=tuple(
-                    np.split(observed[None, : len(seen[place]), place], observation_cuts, axis=-1)
-                ),
-                actions=tuple(
-                    np.split(actions[None, : len(seen[place]), place], ends[:-1], axis=-1)
-                ),
+                observations=of_agents(observed, place, observation_cuts),
+                actions=of_agents(acted, place, ends[:-1]),
                 rewards=np.stack(rewarded[place])[None],
                 states=np.stack(seen[place])[None],
                 terminated=np.array([state.terminated]),
