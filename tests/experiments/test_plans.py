@@ -6,7 +6,7 @@ from experiments_toy import fill
 from spacql.algorithms.registry import MODULES
 from spacql.algorithms.settings import configure, usual_rounds
 from spacql.errors import InputError
-from spacql.experiments.paper import PLANS, make_plan, published
+from spacql.experiments.paper import OWN_ALPHA, PLANS, make_plan, published
 from spacql.experiments.plans import QUALITIES
 from spacql.experiments.store import Store
 from spacql.worlds import TASKS
@@ -17,6 +17,7 @@ from spacql.worlds import TASKS
     [
         ("table1", 2 * 8),
         ("table2", len(MODULES) * 16),
+        ("own-alpha", len(MODULES) * 16),
         ("ablation", 9 * 4),
         ("aspac", 11 * 8),
         ("differences", 3 * 16),
@@ -46,6 +47,17 @@ def test_the_ablation_answers_its_question() -> None:
     mixing = [run.config.mixing for run in plan.runs() if run.algorithm == "spacql"]
     assert mixing.count("uniform") == 4
     assert {run.seed for run in plan.runs()} == {7}
+
+
+def test_aspac_has_an_alpha_of_its_own_where_its_sweeps_say_so_and_else_shares_the_runs() -> None:
+    one, own = (
+        {run.dataset: run for run in make_plan(name, only=("aspac",), seeds=(0,)).runs()}
+        for name in ("table2", "own-alpha")
+    )
+    for dataset, run in own.items():
+        alpha = OWN_ALPHA.get(dataset)
+        assert (run.key == one[dataset].key) == (alpha is None)
+        assert run.config.alpha == (alpha or one[dataset].config.alpha)
 
 
 def test_a_table_fills_evenly_seed_by_seed() -> None:

@@ -53,7 +53,9 @@ def extras(plan: Plan, store: Store) -> list[Extra]:
     """What belongs below a plan's own tables; nothing where there is no run."""
     if plan.name == "pairs":
         return [by_task(plan, store), over_all(plan, store)]
-    if plan.name != "table2" or not any(plan.stored(store, m, c) for _, m, c in plan.cells()):
+    if plan.name not in ("table2", "own-alpha") or not any(
+        plan.stored(store, m, c) for _, m, c in plan.cells()
+    ):
         return []
     return [means(plan, store), costs(plan, store), rises(plan, store)]
 

@@ -30,6 +30,7 @@ class Method:
     label: str
     algorithm: str
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    by_dataset: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # on some datasets
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ class Plan:
 
     def cell(self, method: Method, column: Column) -> list[PlannedRun]:
         """The runs of one cell, one per seed."""
-        overrides = {**method.overrides, **column.overrides}
+        own = method.by_dataset.get(column.dataset, {})
+        overrides = {**method.overrides, **own, **column.overrides}
         config = _configured(method.algorithm, column.dataset, tuple(overrides.items()))
         if self.rounds is not None:
             usual = usual_rounds(column.task) or config.rounds
