@@ -19,7 +19,7 @@ from spacql.worlds import TASKS
         ("table2", len(MODULES) * 16),
         ("own-alpha", len(MODULES) * 16),
         ("ablation", 9 * 4),
-        ("aspac", 11 * 8),
+        ("aspac", 8 * 8),
         ("differences", 3 * 16),
         ("settings", 4 * 4),
         ("figure2", 3 * 2),

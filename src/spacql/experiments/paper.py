@@ -22,8 +22,6 @@ from spacql.worlds import TASKS
 
 PENALTIES = ("log-sum-exp", "policy")
 PENALISED = ("spacql", "icql-qs", "cfcql")
-# Heavier, for the factor of the behaviour's width is missing.
-PLAIN_ANCHOR = {"anchor": "plain", "anchor_weight": 8e-4, "anchor_start": 0.07}
 # ASPAC's alpha where its sweeps (`spacql results sweeps aspac`) say another than that for all data.
 OWN_ALPHA: dict[str, float] = {"halfcheetah-medium": 0.05}
 IN_FULL = {"penalty_agents": "all", "penalty_every": 1}  # of every agent at every transition
@@ -107,9 +105,6 @@ def aspac() -> tuple[Block, ...]:
         Method("target: SPaCQL's weights", "aspac", {"mixing": "uncertainty"}),
         Method("target: all agents replaced", "aspac", {"replaced": (3,)}),
         Method("actors: the others as logged", "aspac", {"others": "logged"}),
-        Method("actors: the others' policies", "aspac", {"others": "policies"}),
-        Method("anchor: plain distance", "aspac", PLAIN_ANCHOR),
-        Method("anchor: as firm from the first step on", "aspac", {"anchor_start": 0.0}),
         Method("no anchor", "aspac", {"anchor_weight": 0.0}),
         Method("no penalty", "aspac", {"alpha": 0.0}),
         *plain(("spacql", "cfcql")),
