@@ -19,13 +19,11 @@ def rough_seconds(config: Training | Mapping[str, Any]) -> float:
 
 
 def seconds(run: PlannedRun, finished: Iterable[StoredRun]) -> float:
-    """The rough estimate, corrected by how far it was off for the same algorithm and task."""
+    """The rough estimate, corrected by how far it was off for the same algorithm and task, or for
+    the same algorithm, or for all."""
     task = run.dataset.partition("-")[0]
-    ratios = [
-        stored.seconds / rough_seconds(stored.config)
-        for stored in finished
-        if stored.score is not None
-        and stored.algorithm == run.algorithm
-        and stored.dataset.partition("-")[0] == task
-    ]
+    known = [(s, s.seconds / rough_seconds(s.config)) for s in finished if s.score is not None]
+    same = [(s, ratio) for s, ratio in known if s.algorithm == run.algorithm]
+    here = [(s, ratio) for s, ratio in same if s.dataset.partition("-")[0] == task]
+    ratios = [ratio for _, ratio in here or same or known]
     return rough_seconds(run.config) * (median(ratios) if ratios else 1.0)
