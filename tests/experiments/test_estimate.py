@@ -12,7 +12,7 @@ from spacql.experiments.store import StoredRun
 
 def cost(*hidden: int) -> float:
     """Seconds of a training beyond one whose networks cost nothing."""
-    return rough_seconds({"hidden": hidden}) - rough_seconds({"hidden": (1,)})
+    return rough_seconds({"hidden": hidden, "critics": 2}) - rough_seconds({"hidden": (1,)})
 
 
 def test_a_layer_more_costs_what_the_layer_before_it_did() -> None:

@@ -11,11 +11,14 @@ from spacql.experiments.store import StoredRun
 
 
 def rough_seconds(config: Training | Mapping[str, Any]) -> float:
-    """On one core of 2026: a fixed part for every critic update, and one for the critics."""
+    """On one core of 2026: a fixed part for every critic update, one for the critics, and one for
+    their penalty, which looks at some of the transitions."""
     get = config.get if isinstance(config, Mapping) else lambda n, d: getattr(config, n, d)
     width = sum(i * o for i, o in pairwise(get("hidden", (64, 64)))) / 64**2
-    size = get("critics", 2) * get("batch_size", 1024) / 256
-    return 20 + get("rounds", 2000) * get("updates", 5) * (0.003 + 0.0013 * width * size)
+    size = get("critics", 0) * get("batch_size", 1024) / 256
+    penalised = 1 / every if (every := get("penalty_every", 0)) else 0
+    critics = (0.00027 + 0.00103 * penalised) * width * size
+    return 20 + get("rounds", 2000) * get("updates", 5) * (0.0025 + critics)
 
 
 def seconds(run: PlannedRun, finished: Iterable[StoredRun]) -> float:

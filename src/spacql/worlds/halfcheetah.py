@@ -37,8 +37,10 @@ class HalfCheetah:
         # Gymnasium-Robotics says who sees and moves what; the simulator below is stepped
         # directly, because its wrappers take as long as a third of the physics.
         self._simulator = agents.single_agent_env.unwrapped
-        self._sees = tuple(agents.observation_factorization[a] for a in agents.possible_agents)
-        self._joints = [node.act_ids for part in agents.agent_action_partitions for node in part]
+        sees = (agents.observation_factorization[agent] for agent in agents.possible_agents)
+        self._sees = tuple(map(np.array, sees))
+        parts = agents.agent_action_partitions
+        self._joints = np.array([node.act_ids for part in parts for node in part])
         self._mujoco = mujoco
         self._parts = int(mujoco.mjtState.mjSTATE_INTEGRATION)
         self._size = mujoco.mj_stateSize(self._simulator.model, self._parts)
@@ -66,18 +68,20 @@ class HalfCheetah:
 
     def step(self, state: "Moving", actions: Sequence[Any]) -> tuple["Moving", np.ndarray]:
         joint = np.concatenate(check_actions(self.spec, actions))
-        [(state, rewards)] = self.step_all([state], joint[None])
-        return state, rewards
+        return self._moved([state], joint[None])[0]
 
     def step_all(
         self, states: Sequence["Moving"], actions: np.ndarray
     ) -> list[tuple["Moving", np.ndarray]]:
-        """A step of several states, each with a row of the agents' actions, (states, 6).
-
-        The simulator itself is stepped, and all states' rewards are computed at once: Gymnasium's
-        own step, one by one, takes as long as the physics.
-        """
+        """A step of several states, each with a row of the agents' actions, (states, 6)."""
         check_values(self.spec, np.split(actions.T, 2))
+        return self._moved(states, actions)
+
+    def _moved(
+        self, states: Sequence["Moving"], actions: np.ndarray
+    ) -> list[tuple["Moving", np.ndarray]]:
+        """The simulator itself is stepped, and all states' rewards are computed at once:
+        Gymnasium's own step, one by one, takes as long as the physics."""
         cheetah, mujoco = self._simulator, self._mujoco
         model, data = cheetah.model, cheetah.data
         control = np.empty(actions.shape)
