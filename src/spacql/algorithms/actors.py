@@ -102,6 +102,16 @@ def act(spec: Spec, networks: Networks, observations: Sequence[Array]) -> Array:
     return pad(spec, [actor.squashed(o) for actor, o in zip(networks, observations, strict=True)])
 
 
+def act_and_saturation(
+    spec: Spec, networks: Networks, observations: Sequence[Array]
+) -> tuple[Array, Array]:
+    """The same of MLPs, and the sum over agents of the mean squared input of their tanh, which is
+    large where it is flat. Of both there is one backward pass, not two."""
+    inputs = [actor.before_tanh(o) for actor, o in zip(networks, observations, strict=True)]
+    pi = pad(spec, [jnp.tanh(x) for x in inputs])
+    return pi, jnp.sum(jnp.stack([jnp.mean(x**2) for x in inputs]))
+
+
 def squared_distance(spec: Spec, pi: Array, a: Array) -> Array:
     """Mean of (pi_i - a_i)^2 over agent i's own coordinates; pi and a (B, n, d) to (B, n)."""
     # Padding is zero in both, so it adds nothing; only the mean must not count it.

@@ -49,13 +49,12 @@ from jax import Array
 from spacql.algorithms import actors as actor_part
 from spacql.algorithms import densities as density_part
 from spacql.algorithms import learner
-from spacql.algorithms.actors import Networks, act, squared_distance
+from spacql.algorithms.actors import Networks, act, act_and_saturation, squared_distance
 from spacql.algorithms.config import Counterfactual
 from spacql.algorithms.conservative import (
     critic_update,
     one_agent_at_a_time,
     partial_target,
-    tanh_cost,
     trust_weights,
 )
 from spacql.algorithms.critics import Metrics
@@ -202,12 +201,12 @@ def improve_actors(
     weight = anchor_strength(state, config)
 
     def loss(networks: Networks) -> Any:
-        pi = act(spec, networks, t.observations)
+        pi, saturation = act_and_saturation(spec, networks, t.observations)
         q = jnp.stack([jnp.mean(value) for value in values_of(pi)])  # (n,)
         distance = squared_distance(spec, pi * firmness, t.a * firmness)  # (B, n)
         anchor = weight * jnp.sum(jnp.mean(distance, axis=0))
         cost = config.action_cost * jnp.sum(jnp.mean(pi**2, axis=(0, 2)))
-        cost += tanh_cost(networks, t, config)
+        cost += config.tanh_cost * saturation
         return anchor + cost - jnp.sum(q), (jnp.mean(q), jnp.mean(distance))
 
     actors, (q, distance), metrics = actor_part.step(state.actors, loss, config)

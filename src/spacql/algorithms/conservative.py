@@ -16,7 +16,7 @@ from jax import Array
 from spacql.algorithms import actors as actor_part
 from spacql.algorithms import critics as critic_part
 from spacql.algorithms import penalties
-from spacql.algorithms.actors import Networks, act
+from spacql.algorithms.actors import Networks, act, act_and_saturation
 from spacql.algorithms.config import Conservative, Counterfactual
 from spacql.algorithms.critics import Metrics
 from spacql.algorithms.ensemble import Critic, ensemble_q
@@ -27,7 +27,6 @@ from spacql.algorithms.learner import (
     next_actions,
     own_values,
     play_round,
-    saturation,
     with_actors,
     with_critics,
 )
@@ -141,16 +140,12 @@ def improve_actors(state: S, t: Transitions, config: Conservative) -> tuple[S, M
     values_of = own_values(state, t.s, t.a)
 
     def loss(networks: Networks) -> Any:
-        pi = act(state.spec, networks, t.observations)
+        pi, saturation = act_and_saturation(state.spec, networks, t.observations)
         q = jnp.stack([jnp.mean(value) for value in values_of(pi)])
         cost = config.action_cost * jnp.sum(jnp.mean(pi**2, axis=(0, 2)))
-        return cost + tanh_cost(networks, t, config) - jnp.sum(q), jnp.mean(q)
+        cost += config.tanh_cost * saturation
+        return cost - jnp.sum(q), jnp.mean(q)
 
     actors, q, metrics = actor_part.step(state.actors, loss, config)
     found = {"q_policy": raw_q(state.scale, q, config.discount)}
     return with_actors(state, actors), found | metrics
-
-
-def tanh_cost(networks: Networks, t: Transitions, config: Conservative) -> Any:
-    """What the actors pay for large inputs of their tanh, where it would have no gradient."""
-    return config.tanh_cost * saturation(networks, t) if config.tanh_cost else 0.0

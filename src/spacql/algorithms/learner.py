@@ -133,9 +133,3 @@ def own_values(
         return [q_of_agent(critic, z, a, i, x[:, i, None]) for i in range(state.spec.n_agents)]
 
     return values
-
-
-def saturation(networks: actor_part.Networks, t: Transitions) -> Array:
-    """Sum over agents of the mean squared input of the tanh, which is large where it is flat."""
-    inputs = [actor.before_tanh(o) for actor, o in zip(networks, t.observations, strict=True)]
-    return jnp.sum(jnp.stack([jnp.mean(x**2) for x in inputs]))

@@ -15,9 +15,9 @@ from jax import Array
 
 from spacql.algorithms import actors as actor_part
 from spacql.algorithms import independent, learner
-from spacql.algorithms.actors import Networks, act, squared_distance
+from spacql.algorithms.actors import Networks, act, act_and_saturation, squared_distance
 from spacql.algorithms.config import Conservative
-from spacql.algorithms.conservative import all_agents_at_once, critic_update, tanh_cost
+from spacql.algorithms.conservative import all_agents_at_once, critic_update
 from spacql.algorithms.critics import Metrics
 from spacql.algorithms.ensemble import ensemble_q
 from spacql.algorithms.independent import State, play_rounds
@@ -139,11 +139,11 @@ def improve_actor(
     values_of = own_values(agent, t.s, t.a)
 
     def loss(networks: Networks) -> Any:
-        pi = act(agent.spec, networks, t.observations)
+        pi, saturation = act_and_saturation(agent.spec, networks, t.observations)
         q = jnp.mean(values_of(pi)[0])
         distance = jnp.mean(squared_distance(agent.spec, pi[:count], best))
         value = config.coefficient * distance - (1 - config.coefficient) * unit * q
-        cost = config.action_cost * jnp.mean(pi**2) + tanh_cost(networks, t, config)
+        cost = config.action_cost * jnp.mean(pi**2) + config.tanh_cost * saturation
         return value + cost, (q, distance)
 
     actors, (q, distance), metrics = actor_part.step(agent.actors, loss, config)
