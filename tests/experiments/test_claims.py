@@ -13,14 +13,14 @@ from spacql.experiments.store import Store
 from spacql.worlds import TASKS
 
 
-def store_of(tmp_path, scores, only=()):
+def store_of(tmp_path, scores, only=(), seeds=3):
     """`scores` by algorithm: a level and what is added on random and medium-replay data."""
     store = Store(tmp_path / "results")
     plan = make_plan("table2", only=only)
     given = {
         f"{quality}/{name}": [
             level + (low if quality in claims.LOW else 0) + seed + 0.3 * (seed * place % 2)
-            for seed in range(3)
+            for seed in range(seeds)
         ]
         for quality in QUALITIES
         for place, (name, (level, low)) in enumerate(scores.items())
@@ -52,6 +52,13 @@ def test_claims_that_the_numbers_deny_are_not(tmp_path):
     assert "cfcql on spread-random" in found[1].found
     assert found[2].verdict == claims.UNSEEN or "speak against it" in found[2].found
     assert found[5].verdict == claims.UNSEEN
+
+
+def test_two_seeds_are_not_enough_for_a_verdict(tmp_path):
+    given = {"icql-qs": (40, 30), "cfcql": (60, -5)}
+    for seeds, judged in ((2, False), (3, True)):
+        store = store_of(tmp_path / str(seeds), given, ("spread",), seeds)
+        assert (2 in verdicts(store)) == judged
 
 
 def test_our_own_claim_counts_what_cannot_be_told_from_the_best(tmp_path):

@@ -127,7 +127,7 @@ def one_against_all(store: Store) -> Claim:
         for cell in column:
             if cell.method.label != "icql-qs - cfcql" or cell.statistics is None:
                 continue
-            if cell.statistics.low is None:  # one seed tells nothing
+            if cell.statistics.seeds < ENOUGH:
                 continue
             sign = 1 if _quality(cell) in LOW else -1
             side = "neither" if not cell.best else "for" if sign * _mean(cell) > 0 else "against"
@@ -136,7 +136,7 @@ def one_against_all(store: Store) -> Claim:
     agree, against, unclear = (len(words[side]) for side in ("for", "against", "neither"))
     total = agree + against + unclear
     if not total:
-        raise InputError("No two seeds of icql-qs and cfcql are finished.")
+        raise InputError("No three seeds of icql-qs and cfcql are finished.")
     verdict = HELD if agree == total else PART if agree > against else UNSEEN
     text = (
         f"Of {total} differences, seed by seed, {_said(words['for'], 'speak', 'for it')}, "
