@@ -1,8 +1,8 @@
-"""The sweeps behind the settings, as data: what is tried for every algorithm, equally often.
+"""The sweeps behind the settings, as data: what is tried for every algorithm.
 
-Three values, two seeds that no table reports, half the length of a training. SPaCQL, PLCQL and
-ICQL-QS have CFCQL's alpha. ASPAC's is one for all data; its sweeps say what its own on every
-dataset would be.
+Three values of every hyperparameter (IQL has two), two seeds that no table reports, half the length
+of a training. SPaCQL, PLCQL and ICQL-QS have CFCQL's alpha. ASPAC's is one for all data; its sweeps
+say what its own on every dataset would be.
 """
 
 from collections.abc import Mapping, Sequence
