@@ -5,11 +5,13 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 from training_toy import toy_dataset
 
+from spacql.algorithms.settings import configure
 from spacql.cli import main
 from spacql.data import save_dataset
 from spacql.experiments.executors import Event, Local, PlannedRun
@@ -74,6 +76,18 @@ def test_all_trials_are_executed_in_one_go_short_and_apart(trained, data, tmp_pa
         f"{out}/alpha-{alpha}/seed-{seed}" for alpha in ("0.1", "1") for seed in (100, 101)
     ]
     assert len({run.place for _, run in runs}) == 4
+
+
+@pytest.mark.parametrize("algorithm", ["spacql", "aspac"])
+def test_without_a_grid_the_algorithms_own_alpha_is_in_the_middle(
+    trained, data, tmp_path, algorithm
+):
+    tune(algorithm, "--data", data, "--seeds", "100", "--out", str(tmp_path / "sweep"))
+    alphas = [run.config.alpha for _, run in trained[0]]
+    own = configure(algorithm, data).alpha
+    assert len(alphas) == 7
+    assert sorted(alphas) == alphas
+    np.testing.assert_allclose([alphas[0], alphas[3], alphas[-1]], [own / 10, own, own * 10])
 
 
 @pytest.mark.parametrize(

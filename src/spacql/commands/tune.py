@@ -23,12 +23,15 @@ Example: spacql tune spacql --data spread-random --alphas 0.1 0.5 2.5
 """
 
 
+FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # of an algorithm's own alpha
+
+
 @dataclass(frozen=True)
 class Options:
     """What to try. Finished trainings are kept, so an interrupted sweep continues."""
 
     data: str  # a dataset folder, or a name such as spread-random
-    alphas: tuple[float, ...] = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # the grid
+    alphas: tuple[float, ...] = ()  # the grid; a tenth to ten times the algorithm's own if empty
     vary: str = "alpha"  # another hyperparameter to sweep instead
     values: tuple[str, ...] = ()  # of it
     seeds: tuple[int, ...] = (100, 101)  # apart from the seeds that are reported
@@ -139,6 +142,7 @@ def grid(algorithm: str, config: "Training", options: Options) -> tuple[str, lis
 
     import numpy as np
 
+    from spacql.algorithms.registry import find
     from spacql.errors import InputError, suggestion
 
     known = {name: value for name, value in asdict(config).items() if name != "rounds"}
@@ -151,9 +155,11 @@ def grid(algorithm: str, config: "Training", options: Options) -> tuple[str, lis
             f"It has: {', '.join(sorted(known))}."
         )
     if vary == "alpha" and not options.values:
-        if not options.alphas or not all(0 <= alpha < np.inf for alpha in options.alphas):
-            raise InputError("alphas must be finite numbers, 0 or above, and at least one.")
-        return vary, list(dict.fromkeys(options.alphas))
+        if not all(0 <= alpha < np.inf for alpha in options.alphas):
+            raise InputError("alphas must be finite numbers, 0 or above.")
+        usual = find(algorithm).Config().alpha
+        alphas = options.alphas or [float(f"{usual * factor:.3g}") for factor in FACTORS]
+        return vary, list(dict.fromkeys(alphas))
     if not options.values:
         raise InputError(f"Give the values of {vary} to try: --values A B C.")
     return vary, list(dict.fromkeys(_parsed(vary, text, known[vary]) for text in options.values))
