@@ -52,7 +52,8 @@ BY_ALGORITHM: dict[str, dict[str, Any]] = {
     "cfcql": PENALISED,
     "td3bc": {"learning_rate": 0.001},
     "iql": {"learning_rate": 0.001},
-    "aspac": {"target_rate": 0.01, "anchor_weight": 1.2e-5},  # short trainings stay nearer
+    # Short trainings stay nearer to the log.
+    "aspac": {"target_rate": 0.01, "anchor_weight": 1.2e-5, "alpha": 0.01},
 }
 STEPS: dict[Level, int] = {"quick": 2000, "normal": 5000, "thorough": 12_000}  # of the critics
 MODEL_STEPS: dict[Level, int] = {"quick": 2500, "normal": 6000, "thorough": 15_000}
