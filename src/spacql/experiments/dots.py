@@ -61,9 +61,12 @@ def gaps(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
 def _panels(
     plan: Plan, store: Store, row: Any, levels: dict[str, float]
 ) -> tuple[Figure, list[dict[str, Any]]]:
-    """Tasks below each other, qualities side by side; one scale for a whole task."""
-    blocks = [(block, grid(plan, block, store)) for block in plan.blocks]
-    if not any(cell.statistics for _, rows in blocks for line in rows for cell in line):
+    """Tasks that have a number below each other, qualities side by side; one scale for a task."""
+    every = [(block, grid(plan, block, store)) for block in plan.blocks]
+    blocks = [
+        (block, rows) for block, rows in every if any(cell.statistics for r in rows for cell in r)
+    ]
+    if not blocks:
         raise InputError(
             f"No run of {plan.name} is finished in {store.results}. Without --stored they are run; "
             "--dry-run says how long that takes."
