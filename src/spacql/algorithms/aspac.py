@@ -26,18 +26,14 @@ anchor holds fast; where it is uniform, not at all: the strength comes from the 
 number per coordinate: a strength per observation leaves the actors to the few where behaviour is
 narrowest.
 
-Over the training lambda comes down geometrically, from a T to c T |Q| at the share p_1, and stays
-in that proportion. Critics know little at first, and actors that leave a narrow log then do not
-come back. In the end it is in units of Q, the mean magnitude of what agent i climbs: the higher the
-critics think of the policies, the firmer they are held, which ends overestimation before it ends
-the policies. T is the steps of an episode: a team strays from the logged states a little with every
-step.
+Over the training lambda comes down geometrically, from a T to c T^(4/3) at the share p_1, and stays
+there. Critics know little at first, and actors that leave a narrow log then do not come back. T is
+the steps of an episode: a team strays from the logged states a little with every step, which costs
+at least as T and at most as T^2; 4/3 is what development data said.
 
-**Penalty.** CFCQL's log-sum-exp, one agent at a time, with one alpha for all data: its weight is
-alpha |Y|, the mean magnitude of the target. (Q - Y)^2 is in squared units of Q and the penalty in
-units of Q, so a weight without a unit would be strong where values are small and weak where they
-are large. Some of its actions are near the policy's: with uniform ones alone, of which none is near
-narrow data, Q falls at them without end.
+**Penalty.** CFCQL's log-sum-exp, one agent at a time, with one alpha for all data. Some of its
+actions are near the policy's: with uniform ones alone, of which none is near narrow data, Q falls
+at them without end.
 
 The policy that acts is the running average of the actors, their targets: steadier than the last.
 """
@@ -86,7 +82,7 @@ class Config(Counterfactual):
     target_rate: float = 0.01  # how far targets move towards their networks, per round
     critics: int = 4  # J, size of the ensemble
     tanh_cost: float = 0.01  # weight of the squared input of the tanh in the actors' loss
-    alpha: float = 0.003  # weight of the penalty, in units of Q
+    alpha: float = 0.1  # weight of the penalty, for standardised rewards
     samples: int = 4  # uniform actions in the log-sum-exp
     policy_samples: int = 3  # actions near the policy's, at s and at s' each, in the log-sum-exp
     penalty_every: int = 4  # the penalty looks at one transition in this many
@@ -95,9 +91,9 @@ class Config(Counterfactual):
     sharpness: float = 10.0  # b, of the softmax over lower bounds, for standardised rewards
     others: Literal["partial", "logged", "policies"] = "partial"  # what the actors see
     anchor: Literal["by-width", "plain"] = "by-width"  # or the plain squared distance
-    anchor_weight: float = 4e-6  # c; 0: no anchor
-    anchor_start: float = 0.003  # a; 0: lambda is c T |Q| all the time
-    anchor_release: float = 0.6  # p_1, share of the training after which lambda is c T |Q|
+    anchor_weight: float = 3.4e-5  # c; 0: no anchor
+    anchor_start: float = 0.003  # a; 0: lambda is the same all the time
+    anchor_release: float = 0.6  # p_1, share of the training after which lambda is the same
 
     def __post_init__(self) -> None:
         for name in ("sharpness", "anchor_weight", "anchor_start"):
@@ -124,9 +120,7 @@ def init(key: Array, spec: Spec, config: Config, statistics: Statistics) -> Stat
 
 def update(state: State, batch: Batch, key: Array, config: Config) -> tuple[State, Metrics]:
     def critic_step(key: Array, state: State, t: Transitions) -> tuple[State, Metrics]:
-        return critic_update(
-            target, one_agent_at_a_time, key, state, t, config, alpha_in_units_of_q
-        )
+        return critic_update(target, one_agent_at_a_time, key, state, t, config)
 
     def actor_step(key: Array, state: State, t: Transitions) -> tuple[State, Metrics]:
         state, of_densities = improve_densities(state, t, config)
@@ -153,11 +147,6 @@ def target(
 
     weigh = lower_bound_weights if config.mixing == "lower-bound" else trust_weights
     return state, *partial_target(noise_key, state, t, sets, config, weigh)
-
-
-def alpha_in_units_of_q(config: Config, y: Array) -> Array:
-    """alpha |Y|."""
-    return config.alpha * jnp.mean(jnp.abs(y))
 
 
 def improve_densities(state: State, t: Transitions, config: Config) -> tuple[State, Metrics]:
@@ -188,14 +177,14 @@ def precision(state: State, t: Transitions, config: Config) -> Array:
     return jnp.maximum(1 / variance - UNIFORM, 0)
 
 
-def anchor_strength(state: State, q_size: Array, config: Config) -> Array:
-    """lambda(p) of every agent, (n,), where q_size is |Q|."""
-    last = config.anchor_weight * state.spec.horizon * q_size
-    if not config.anchor_weight:
-        return last
-    first = jnp.maximum(config.anchor_start * state.spec.horizon, last)
-    left = jnp.maximum(1 - state.steps / (config.anchor_release * config.rounds), 0)
-    return first**left * last ** (1 - left)
+def anchor_strength(state: State, config: Config) -> Array:
+    """lambda(p)."""
+    steps = state.spec.horizon
+    last = config.anchor_weight * steps ** (4 / 3)
+    if not last:
+        return jnp.zeros(())
+    left = 1 - state.steps / (config.anchor_release * config.rounds)
+    return last * max(config.anchor_start * steps / last, 1.0) ** jnp.maximum(left, 0)
 
 
 def improve_actors(
@@ -209,16 +198,16 @@ def improve_actors(
     j = jax.random.randint(critic_key, (), 0, config.critics)
     values_of = own_values(state, t.s, x, j)
     firmness = jnp.sqrt(precision(state, t, config))
+    weight = anchor_strength(state, config)
 
     def loss(networks: Networks) -> Any:
         pi, saturation = act_and_saturation(spec, networks, t.observations)
-        q = jnp.concatenate(values_of(pi), axis=1)  # (B, n)
-        q_size = jax.lax.stop_gradient(jnp.mean(jnp.abs(q), axis=0))
-        distance = jnp.mean(squared_distance(spec, pi * firmness, t.a * firmness), axis=0)  # (n,)
-        anchor = jnp.sum(anchor_strength(state, q_size, config) * distance)
+        q = jnp.stack([jnp.mean(value) for value in values_of(pi)])  # (n,)
+        distance = squared_distance(spec, pi * firmness, t.a * firmness)  # (B, n)
+        anchor = weight * jnp.sum(jnp.mean(distance, axis=0))
         cost = config.action_cost * jnp.sum(jnp.mean(pi**2, axis=(0, 2)))
         cost += config.tanh_cost * saturation
-        return anchor + cost - jnp.sum(jnp.mean(q, axis=0)), (jnp.mean(q), jnp.mean(distance))
+        return anchor + cost - jnp.sum(q), (jnp.mean(q), jnp.mean(distance))
 
     actors, (q, distance), metrics = actor_part.step(state.actors, loss, config)
     found = {"q_policy": raw_q(state.scale, q, config.discount), "anchor_distance": distance}

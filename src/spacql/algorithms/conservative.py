@@ -44,7 +44,6 @@ from spacql.data import Batch
 C = TypeVar("C", bound=Conservative)
 Target = Callable[[Array, S, Transitions, C], tuple[S, Array, Metrics]]  # state, Y, metrics
 Penalised = Callable[[Array, State, Transitions, C], Alternatives]
-Alpha = Callable[[C, Array], Array | float]  # from Y to the weight of the penalty
 # From the state, s', a'^(k) and the target critics' values there (J, B, K) to w_k and u_k, (B, K).
 Weigh = Callable[[State, Array, Array, Array], tuple[Array, Array]]
 
@@ -63,27 +62,16 @@ def train_round(
     return play_round(critic_step, actor_step, state, batch, key, config)
 
 
-def one_alpha(config: Conservative, y: Array) -> float:
-    return config.alpha
-
-
 def critic_update(
-    target: Target[S, C],
-    penalised: Penalised[C],
-    key: Array,
-    state: S,
-    t: Transitions,
-    config: C,
-    weigh: Alpha[C] = one_alpha,
+    target: Target[S, C], penalised: Penalised[C], key: Array, state: S, t: Transitions, config: C
 ) -> tuple[S, Metrics]:
     """One step of every critic on (Q - Y)^2 + xi_c, with the algorithm's two choices."""
     target_key, penalty_key = jax.random.split(key)
     state, y, of_target = target(target_key, state, t, config)
     alternatives = penalised(penalty_key, state, t, config)
-    alpha = weigh(config, y)
 
     def loss(critic: Critic, z: Array, group: Any) -> Any:
-        return conservative_loss(critic, z, group, alpha, config.penalty)
+        return conservative_loss(critic, z, group, config.alpha, config.penalty)
 
     groups = (y.reshape(len(alternatives.a), -1), alternatives)
     critics, of_loss = critic_part.step(state.critics, loss, t.s, t.a, groups, config)

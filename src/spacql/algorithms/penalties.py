@@ -52,9 +52,7 @@ def soft(form: Form, q: Array, log_density: Array) -> Array:
     return jax.nn.logsumexp(q - log_density, axis=-1) - jnp.log(q.shape[-1])
 
 
-def conservative_loss(
-    critic: Critic, z: Array, group: Any, alpha: Array | float, form: Form
-) -> Any:
+def conservative_loss(critic: Critic, z: Array, group: Any, alpha: float, form: Form) -> Any:
     """Mean of (Q - Y)^2 + xi_c over one group of g transitions, for one critic.
 
     z (g, H) is the critic's first layer at (s, a); the group is Y (g,) and `Alternatives` for the

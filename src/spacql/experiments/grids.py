@@ -31,7 +31,7 @@ GRIDS: tuple[tuple[str, str, tuple[tuple[float, ...], ...], dict[str, float]], .
     ("iql", "expectile", ((0.7, 0.8, 0.9),) * 4, {"temperature": 3.0}),
     ("td3bc", "q_weight", (HIGH, HIGH, MIDDLE, MIDDLE), {}),
     ("dof", "eta", ((0.05, 0.5, 5.0),) * 4, {}),
-    ("aspac", "alpha", ((0.001, 0.003, 0.01),) * 4, {}),
+    ("aspac", "alpha", ((0.05, 0.1, 0.3),) * 4, {}),
 )
 
 

@@ -65,7 +65,7 @@ POOL: tuple[Pooled, ...] = (
     _pooled("spacql-0.5", "spacql", alpha=0.5),
     _pooled("spacql-2.5", "spacql", alpha=2.5),
     _pooled("aspac", "aspac", hidden=(64, 64)),
-    _pooled("aspac-tight", "aspac", anchor_weight=1.2e-4, hidden=(64, 64)),
+    _pooled("aspac-tight", "aspac", anchor_weight=0.007, hidden=(64, 64)),
 )
 
 

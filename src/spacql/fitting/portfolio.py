@@ -30,8 +30,8 @@ PORTFOLIO: tuple[Member, ...] = (
     Member("td3bc", "td3bc", "quick"),
     Member("cfcql-0.5", "cfcql", "quick", {"alpha": 0.5}),
     Member("spacql-0.5", "spacql", "quick", {"alpha": 0.5}),
-    Member("aspac-loose", "aspac", "normal", {"anchor_weight": 4e-6}),
-    Member("aspac-tight", "aspac", "normal", {"anchor_weight": 1.2e-4}),
+    Member("aspac-loose", "aspac", "normal", {"anchor_weight": 3.4e-5}),
+    Member("aspac-tight", "aspac", "normal", {"anchor_weight": 1e-3}),
     Member("spacql-0.1", "spacql", "normal", {"alpha": 0.1}),
     Member("spacql-2.5", "spacql", "normal", {"alpha": 2.5}),
     Member("cfcql-2.5", "cfcql", "normal", {"alpha": 2.5}),
@@ -52,8 +52,7 @@ BY_ALGORITHM: dict[str, dict[str, Any]] = {
     "cfcql": PENALISED,
     "td3bc": {"learning_rate": 0.001},
     "iql": {"learning_rate": 0.001},
-    # Short trainings stay nearer to the log.
-    "aspac": {"target_rate": 0.01, "anchor_weight": 1.2e-5, "alpha": 0.01},
+    "aspac": {"target_rate": 0.01, "anchor_weight": 1e-4},  # short trainings stay nearer
 }
 STEPS: dict[Level, int] = {"quick": 2000, "normal": 5000, "thorough": 12_000}  # of the critics
 MODEL_STEPS: dict[Level, int] = {"quick": 2500, "normal": 6000, "thorough": 15_000}
