@@ -2,8 +2,7 @@
 
 speaker: MPE2's simple_speaker_listener. One agent knows the goal and speaks, the other hears and
          walks. In the log the speaker stammers, and the listener often follows another landmark.
-walker:  PettingZoo's multiwalker. Three robots carry a package; in the log they stagger at random.
-         It needs Box2D: pip install box2d.
+walker:  PettingZoo's multiwalker (pip install box2d). Three robots carry a package and stagger.
 
 python examples/foreign_logs.py speaker --out speaker
 """
