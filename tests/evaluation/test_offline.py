@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from worlds_toy import log, pushing, true_return
+from worlds_toy import log, play, pushing, true_return
 
 import spacql
 from spacql.errors import InputError
@@ -131,3 +131,82 @@ def test_discounted_returns_are_those_of_transitions():
 def test_the_behaviour_itself_is_expected_to_return_what_the_log_did(evaluator):
     itself = distance.behaviour(evaluator.densities, evaluator.dataset.spec)
     assert evaluator.evaluate(itself).estimate.mean == pytest.approx(evaluator.log.mean, abs=0.1)
+
+
+def unequal(lengths, ended=()):
+    """The toy's log with its episodes cut to these lengths; some of them by the task itself."""
+    whole = log(len(lengths))
+    episodes = []
+    for number, length in enumerate(lengths):
+        rows = slice(whole.starts[number], whole.starts[number] + length + 1)
+        episodes.append(
+            {
+                "observations": [x[rows] for x in whole.observations],
+                "actions": [x[rows] for x in whole.actions],
+                "rewards": whole.team_reward[rows][:-1],
+                "terminated": number in ended,
+            }
+        )
+    return spacql.Dataset.from_episodes(
+        episodes, agents=("a", "b"), action_low=[-1.0, -2.0], action_high=[1.0, 2.0], task="toy"
+    )
+
+
+def test_an_episode_that_time_cut_short_is_as_short_for_another_policy(evaluator):
+    start = model.joined(evaluator.dataset, evaluator.start[:3])
+    for steps in ([2, 5, 9], [2, 2, 2]):
+        found = model.imagine(evaluator.model, pushing(1.0), start, np.array(steps), 0.9)
+        alone = [
+            model.imagine(evaluator.model, pushing(1.0), start, np.full(3, k), 0.9) for k in steps
+        ]
+        for e in range(3):
+            np.testing.assert_allclose(found.returns[:, e], alone[e].returns[:, e], rtol=1e-5)
+            np.testing.assert_allclose(found.discounted[:, e], alone[e].discounted[:, e], rtol=1e-5)
+    lengths = [3, 4] * 14 + [9, 10]
+    mixed = Evaluator(unequal(lengths, ended=(0, 5)), model_config=MODEL, share=0.5)
+    for episode, steps in zip(mixed.episodes, mixed.steps, strict=True):
+        assert steps == (10 if episode in (0, 5) else lengths[episode])
+    assert mixed.horizon == 10
+
+
+def test_returns_of_a_log_with_few_long_episodes_are_not_those_of_long_ones():
+    evaluator = Evaluator(unequal([2] * 198 + [10, 10]), model_config=MODEL)
+    policy = pushing(3.0)
+    paid = play(lambda x: policy.act([x, x[:, :1]]), 500, seed=5, noise=0.0)[3]
+    found = evaluator.evaluate(policy).estimate
+    assert found.mean == pytest.approx(paid[:, :2].sum(axis=1).mean(), abs=0.5)
+
+
+def test_the_episodes_that_an_estimate_starts_from_are_drawn_from_the_whole_log():
+    many = np.arange(5000)
+    some = heldout.some(many, 2000, seed=3)
+    assert len(set(some.tolist())) == 2000
+    assert abs(some.mean() - many.mean()) < 150
+    np.testing.assert_array_equal(some, heldout.some(many, 2000, seed=3))
+    np.testing.assert_array_equal(heldout.some(many[:50], 2000), many[:50])
+
+
+def test_fitted_q_knows_that_nothing_is_paid_after_the_end():
+    rewards = [-1.0, -2.0, -1.5]
+    random = np.random.default_rng(0)
+    episodes = [
+        {"observations": [random.normal(size=(3, 1))] * 2, "terminated": True,
+         "actions": [random.uniform(-1, 1, (2, 1))] * 2, "rewards": random.choice(rewards, 2)}
+        for _ in range(60)
+    ]  # fmt: skip
+    dataset = spacql.Dataset.from_episodes(episodes, task="short")
+    config = fqe.Config(critics=2, hidden=(32, 32), steps=600, batch_size=64, learning_rate=0.003,
+                        discount=0.95)  # fmt: skip
+    rows = dataset.target_rows()
+    critics = fqe.fit(dataset, dataset.transition_rows(), None, config)
+    found = fqe.values(critics, dataset, None, rows, config).mean()
+    assert found == pytest.approx(np.mean(rewards) * 1.95, abs=0.6)
+
+
+def test_the_same_agents_in_another_order_are_refused(evaluator):
+    policy = pushing(1.0)
+    swapped = spacql.Policy(policy.actors, agents=("b", "a"))
+    with pytest.raises(InputError, match="acts for b, a, in this order"):
+        evaluator.evaluate(swapped)
+    with pytest.raises(InputError, match="at least one estimator"):
+        evaluator.evaluate(policy, ())

@@ -98,10 +98,11 @@ def evaluate_offline(
     from spacql import records
     from spacql.data.cache import resolve
     from spacql.errors import InputError
-    from spacql.evaluation.offline import Evaluator
+    from spacql.evaluation.offline import Evaluator, check_estimators
     from spacql.files import write_json
     from spacql.policies import Policy
 
+    check_estimators(estimators)
     results: list[dict[str, Any]] = []
     evaluators: dict[str, Evaluator] = {}  # one for each log
     for folder in folders:

@@ -100,7 +100,12 @@ def build(
     joint_actions[final[~known]] = 0
     joint_rewards[final] = 0
     team[final] = 0
-    lengths = np.diff(starts) - 1
+    longest = int((np.diff(starts) - 1).max())
+    horizon = (
+        longest if options.horizon is None else checks.whole_number("horizon", options.horizon)
+    )
+    if horizon < longest:
+        raise DataError(f"horizon is {horizon}, and an episode has {longest} steps.")
     dataset = Dataset(
         spec=Spec(
             task=options.task,
@@ -108,9 +113,7 @@ def build(
             observation_sizes=tuple(x.shape[1] for x in observations),
             action_low=low,
             action_high=high,
-            horizon=int(lengths.max())
-            if options.horizon is None
-            else checks.whole_number("horizon", options.horizon),
+            horizon=horizon,
             state_size=0 if states is None else states.shape[1],
         ),
         joint_observations=laid(np.concatenate(observations, axis=1)),

@@ -60,10 +60,18 @@ def fit(
     """Critics of a policy; of the behaviour itself, whose next actions the log holds, if None."""
     spec, scale = dataset.spec, scale_of(dataset.spec, dataset.statistics())
     reward = (dataset.team_reward[rows] - float(scale.reward_mean)) / float(scale.reward_std)
-    ends = 1 - config.discount
-    possible = (float(reward.min()) / ends, float(reward.max()) / ends)
+    worth = [float(reward.min()), float(reward.max())]  # what a step can be worth
+    if dataset.is_terminal(rows).any():
+        worth.append(-float(scale.reward_mean / scale.reward_std))  # after the end
+    possible = (min(worth) / (1 - config.discount), max(worth) / (1 - config.discount))
     key = jax.random.key(seed)
     critics = critic_part.init(key, spec, len(scale.state_mean), config, config.robust)
+    if dataset.is_terminal(rows).any():
+        # Values are then far from 0, the mean of a task that goes on, and layers that are
+        # standardised get there slowly.
+        level = logged_values(dataset, scale, config.discount)[rows].mean()
+        biases = lambda c: (c.online.last_bias, c.target.last_bias)  # noqa: E731
+        critics = eqx.tree_at(biases, critics, [bias + level for bias in biases(critics)])
     policy = policy and Policy(policy.actors)  # another name is no reason to compile again
     random = np.random.default_rng(seed)
     for start in range(0, config.steps, CHUNK):
@@ -73,6 +81,22 @@ def fit(
         critics = _steps(critics, policy, batch, keys, scale, spec, config, possible)
         report((start + CHUNK) / config.steps)
     return critics
+
+
+def logged_values(dataset: Dataset, scale: Scale, discount: float) -> np.ndarray:
+    """At every row what the log itself got from there on, discounted and in the critics' units;
+    where time cut an episode, as if mean rewards had followed."""
+    mean, std = float(scale.reward_mean), float(scale.reward_std)
+    reward = (dataset.team_reward - mean) / std
+    starts, lengths = dataset.starts[:-1], np.diff(dataset.starts) - 1
+    value = np.where(dataset.terminated, -mean / (std * (1 - discount)), 0.0)  # per episode
+    values = np.zeros(dataset.n_rows)
+    for step in reversed(range(int(lengths.max()))):
+        under_way = lengths > step
+        rows = starts[under_way] + step
+        value[under_way] = reward[rows] + discount * value[under_way]
+        values[rows] = value[under_way]
+    return values
 
 
 @eqx.filter_jit

@@ -33,6 +33,13 @@ def split(dataset: Dataset, share: float = SHARE, seed: int = 0) -> Split:
     return Split(np.sort(order[count:]), np.sort(order[:count]))
 
 
+def some(episodes: np.ndarray, most: int, seed: int = 0) -> np.ndarray:
+    """At most so many of them, drawn from all: behaviour may drift over a log."""
+    if len(episodes) <= most:
+        return episodes
+    return np.sort(np.random.default_rng(seed).choice(episodes, most, replace=False))
+
+
 def of_episodes(dataset: Dataset, episodes: np.ndarray) -> Dataset:
     """The dataset of some episodes."""
     rows = rows_of(dataset, episodes)

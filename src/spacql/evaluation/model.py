@@ -250,17 +250,30 @@ def joint_unit(spec: Spec, actions: Array) -> Array:
 
 
 def imagine(
-    model: Model, policy: Policy, start: np.ndarray, horizon: int, discount: float, seed: int = 0
+    model: Model,
+    policy: Policy,
+    start: np.ndarray,
+    steps: np.ndarray,
+    discount: float,
+    seed: int = 0,
 ) -> Imagined:
-    """Episodes of a policy, from x (E, S), as every member imagines them."""
+    """Episodes of a policy, from x (E, S) and of at most `steps` (E,), as every member imagines
+    them."""
     anonymous = Policy(policy.actors)  # another name is no reason to compile again
-    found = _imagine(model, anonymous, jnp.asarray(start), jax.random.key(seed), horizon, discount)
+    x, limit, longest = jnp.asarray(start), jnp.asarray(steps), int(steps.max())
+    found = _imagine(model, anonymous, x, limit, jax.random.key(seed), longest, discount)
     return Imagined(*(np.asarray(x, np.float64) for x in found))
 
 
 @eqx.filter_jit
 def _imagine(
-    model: Model, policy: Policy, start: Array, key: Array, horizon: int, discount: float
+    model: Model,
+    policy: Policy,
+    start: Array,
+    limit: Array,
+    key: Array,
+    longest: int,
+    discount: float,
 ) -> tuple[Array, Array]:
     spec, members = model.spec, len(model.change.weights[0])
     cuts = np.cumsum(spec.observation_sizes)
@@ -272,6 +285,7 @@ def _imagine(
         x, reward, goes_on, inside = predict(model, x, a)
         known = known * inside
         reward = known * reward + (1 - known) * model.scale.reward_poor
+        alive = alive * (t < limit)
         total = total + alive * reward
         discounted = discounted + alive * reward * discount**t
         return (x, alive * goes_on, known, total, discounted), None
@@ -279,7 +293,7 @@ def _imagine(
     x = jnp.broadcast_to(start, (members, *start.shape))
     nothing = jnp.zeros(x.shape[:2])
     carry = (x, nothing + 1, nothing + 1, nothing, nothing)
-    (*_, total, discounted), _ = jax.lax.scan(step, carry, jnp.arange(horizon))
+    (*_, total, discounted), _ = jax.lax.scan(step, carry, jnp.arange(longest))
     return total, discounted
 
 

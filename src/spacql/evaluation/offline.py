@@ -20,12 +20,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from spacql.data import Dataset
-from spacql.errors import InputError
+from spacql.errors import InputError, suggestion
 from spacql.evaluation import distance as distances
 from spacql.evaluation import fqe, heldout, model
 from spacql.evaluation.intervals import Interval, interval
 from spacql.evaluation.model import Imagined
 from spacql.policies import Policy
+from spacql.policies.policy import check_order
 
 Estimator = Literal["model", "fqe", "plain-fqe"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
@@ -94,13 +95,16 @@ class Evaluator:
         self.rows = heldout.transition_rows(dataset, self.split.training)
         lengths = np.diff(dataset.starts) - 1
         self.length = float(lengths.mean())
-        self.horizon = max(dataset.spec.horizon, 1)
+        self.horizon = int(lengths.max())  # a log says nothing of what comes later
         self.discount = float(np.clip(1 - 1 / self.horizon, 0.95, 0.99))
         self.model_config = model_config or model.Config()
         self.fqe_config = replace(fqe_config or fqe.Config(), discount=self.discount)
         most = max(20, MOST_STEPS // (self.horizon * self.model_config.members))
-        self.episodes = self.split.heldout[: min(heldout.MOST, most)]
+        self.episodes = heldout.some(self.split.heldout, min(heldout.MOST, most), seed)
         self.start = dataset.starts[:-1][self.episodes]
+        # Where time cut an episode, it would have cut another policy's too.
+        cut = ~dataset.terminated[self.episodes]
+        self.steps = np.where(cut, lengths[self.episodes], self.horizon)
         self.log = interval(dataset.team_returns[self.episodes][None], seed)
 
     @cached_property
@@ -131,8 +135,7 @@ class Evaluator:
     def highest(self) -> float:
         """What an episode would return that is as long as any, of nothing but the best reward."""
         rewards = self.dataset.team_reward[self.dataset.transition_rows()]
-        longest = int(np.diff(self.dataset.starts).max()) - 1
-        highest = longest * float(rewards.max())
+        highest = self.horizon * float(rewards.max())
         return max(highest, 0.0) if self.dataset.terminated.any() else highest
 
     @cached_property
@@ -145,7 +148,7 @@ class Evaluator:
         """What the model says of the behaviour itself."""
         policy = distances.behaviour(self.densities, self.dataset.spec)
         start = model.joined(self.dataset, self.start)
-        return model.imagine(self.model, policy, start, self.horizon, self.discount, self.seed)
+        return model.imagine(self.model, policy, start, self.steps, self.discount, self.seed)
 
     @cached_property
     def behaviour_value(self) -> dict[bool, np.ndarray]:
@@ -153,16 +156,13 @@ class Evaluator:
 
     def evaluate(self, policy: Policy, estimators: Sequence[str] = (DEFAULT,)) -> OfflineEvaluation:
         check_fits(policy, self.dataset)
+        check_estimators(estimators)
         away = distances.distance(
             self.densities, self.dataset, policy,
             heldout.transition_rows(self.dataset, self.episodes))  # fmt: skip
         found: dict[str, Interval] = {}
         discounted: dict[str, Interval] = {}
         for name in estimators:
-            if name not in ESTIMATORS:
-                raise InputError(
-                    f"There is no estimator {name!r}. Estimators: {', '.join(ESTIMATORS)}."
-                )
             by_model = name == "model"
             both = self._by_model(policy) if by_model else self._by_fqe(policy, name == "fqe")
             whole, part = (wider(x, WIDER.get(name, 1.0)) for x in both)
@@ -183,7 +183,7 @@ class Evaluator:
     def _by_model(self, policy: Policy) -> list[Interval]:
         """The log's returns, and what the policy gains over the behaviour, both imagined."""
         start = model.joined(self.dataset, self.start)
-        imagined = model.imagine(self.model, policy, start, self.horizon, self.discount, self.seed)
+        imagined = model.imagine(self.model, policy, start, self.steps, self.discount, self.seed)
         parts = zip(self.logged, imagined, self.behaviour_imagined, strict=True)
         return [
             interval(true[self.episodes] + x - behaviour, self.seed) for true, x, behaviour in parts
@@ -232,6 +232,17 @@ def evaluate_offline(
     return Evaluator(log, seed=seed, share=share).evaluate(chosen, estimators)
 
 
+def check_estimators(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in ESTIMATORS:
+            raise InputError(
+                f"There is no estimator {name!r}.{suggestion(name, ESTIMATORS)} Estimators: "
+                f"{', '.join(ESTIMATORS)}."
+            )
+    if not names:
+        raise InputError(f"Name at least one estimator: {', '.join(ESTIMATORS)}.")
+
+
 def check_fits(policy: Policy, dataset: Dataset) -> None:
     """Refuse a policy of other agents."""
     spec = dataset.spec
@@ -239,6 +250,7 @@ def check_fits(policy: Policy, dataset: Dataset) -> None:
         raise InputError(
             f"The policy acts for {len(policy.actors)} agents; the log has {spec.n_agents}."
         )
+    check_order(policy, spec)
     for agent, actor, seen, low in zip(
         spec.agents, policy.actors, spec.observation_sizes, spec.action_low, strict=True
     ):
