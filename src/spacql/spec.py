@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from spacql.errors import InputError
@@ -59,6 +59,10 @@ class Spec:
     @property
     def action_sizes(self) -> tuple[int, ...]:
         return tuple(len(low) for low in self.action_low)
+
+    def with_bounds_of(self, other: "Spec") -> "Spec":
+        """The same but for the bounds of actions, which may have been rescaled."""
+        return replace(self, action_low=other.action_low, action_high=other.action_high)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -206,3 +206,22 @@ def test_a_server_that_cannot_be_reached_gives_a_sentence(server, tmp_path):
     server.close()
     with pytest.raises(InputError, match=r"broke off: .*refused"):
         download(server.url, tmp_path / "file.zip")
+
+
+def test_an_archive_that_somebody_else_put_there_is_not_touched(server, vault_zip, tmp_path):
+    (tmp_path / "got.zip").write_text("mine")
+    server.content = b"no archive"
+    with pytest.raises(DataError, match="The archive was removed"):
+        fetch("omar/spread", tmp_path / "got", url=server.url)
+    server.content = vault_zip
+    fetch("omar/spread", tmp_path / "got", url=server.url)
+    assert (tmp_path / "got.zip").read_text() == "mine"
+    assert names(tmp_path) == ["got", "got.zip"]
+
+
+def test_a_download_with_another_checksum_than_was_given_is_kept(server, tmp_path):
+    server.content = b"content"
+    download(server.url, tmp_path / "file.zip")
+    with pytest.raises(InputError, match="downloaded before, has the SHA-256"):
+        download(server.url, tmp_path / "file.zip", "0" * 64)
+    assert (tmp_path / "file.zip").read_bytes() == b"content"

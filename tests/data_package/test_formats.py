@@ -179,3 +179,15 @@ def test_importers_offer_clipping(tmp_path):
         import_omar(tmp_path / "data")
     clipped: Dataset = import_omar(tmp_path / "data", bounds="clip")
     assert np.abs(clipped.joint_actions).max() <= 1
+
+
+def test_bounds_that_were_rescaled_stay_so(tmp_path):
+    original = build()
+    export_npz(original, tmp_path / "toy.npz")
+    again = import_npz(tmp_path / "toy.npz", bounds="rescale")
+    for low, high, done in zip(again.spec.action_low, again.spec.action_high, again.actions,
+                               strict=True):  # fmt: skip
+        rows = done[again.transition_rows()]
+        assert (rows >= np.array(low) - 1e-6).all()
+        assert (rows <= np.array(high) + 1e-6).all()
+    assert again.spec.action_high != original.spec.action_high

@@ -84,3 +84,22 @@ def test_what_cannot_be_a_team_is_refused_with_a_sentence(store):
         import_minari("alone/test-v0")
     with pytest.raises(InputError, match="minari download missing/test-v0"):
         import_minari("missing/test-v0")
+
+
+def test_links_and_claims_of_more_than_is_there_are_refused(store):
+    import h5py
+
+    made("linked/test-v0")
+    main_file = store / "minari" / "linked" / "test-v0" / "data" / "main_data.hdf5"
+    whole = main_file.read_bytes()
+    for link in (h5py.ExternalLink("/other.hdf5", "/x"), h5py.SoftLink("/episode_1")):
+        with h5py.File(main_file, "a") as file:
+            file["episode_0/elsewhere"] = link
+        with pytest.raises(DataError, match="elsewhere lies elsewhere"):
+            import_minari("linked/test-v0")
+        main_file.write_bytes(whole)
+    with h5py.File(main_file, "a") as file:
+        for k in range(50):
+            file.create_dataset(f"episode_0/empty_{k}", (10_000_000,), chunks=(1000,))
+    with pytest.raises(DataError, match=r"claims .* bytes"):
+        import_minari("linked/test-v0")

@@ -118,3 +118,66 @@ def test_mappings_are_checked(tmp_path):
             read("csv", file, mapping=mapping)
     with pytest.raises(InputError, match="not of npz"):
         read("npz", file, mapping=mapping)
+
+
+def test_shuffled_rows_make_the_same_episodes(tmp_path, bounds):
+    rows = list(long_rows(episodes=5))
+    first = read("csv", write(tmp_path / "a.csv", HEADER, rows), mapping=bounds)
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(len(rows))
+        mixed = write(tmp_path / "b.csv", HEADER, [rows[k] for k in order])
+        other = read("csv", mixed, mapping=bounds)
+        assert sorted(first.team_returns) == sorted(other.team_returns)
+        assert first.n_transitions == other.n_transitions
+
+
+def test_an_episode_of_one_row_that_goes_on_elsewhere_is_left_out(tmp_path, bounds):
+    rows = [*long_rows(), *([f"day{9}", 0, agent, 1, 1, 1, 0, 0] for agent in ("kitchen",))]
+    rows.append(["day9", 0, "living", 1, "", 1, 0, 0])
+    dataset = read("csv", write(tmp_path / "log.csv", HEADER, rows), mapping=bounds)
+    assert dataset.n_episodes == 3
+    alone = write(tmp_path / "alone.csv", HEADER, rows[-2:])
+    with pytest.raises(SpacqlError, match="no episode has two rows"):
+        read("csv", alone, mapping=bounds)
+
+
+def peak(function):
+    """The most memory that Python and NumPy held meanwhile, in bytes."""
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_one_long_cell_does_not_make_all_of_them_long(tmp_path, bounds):
+    rows = [[*row, "x" * 100_000 if k == 0 else ""] for k, row in enumerate(long_rows(60))]
+    file = write(tmp_path / "log.csv", [*HEADER, "note"], rows)
+    assert peak(lambda: read("csv", file, mapping=bounds)) < 20e6
+
+
+def test_text_that_parquet_repeats_is_held_once(tmp_path, bounds):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = dict(zip(HEADER, map(list, zip(*long_rows(60), strict=True)), strict=True))
+    columns["note"] = ["x" * 1_000_000] * len(columns["step"])
+    columns["path"] = [[1, 2]] * len(columns["step"])
+    file = tmp_path / "log.parquet"
+    parquet.write_table(pyarrow.table(columns), file, compression="zstd")
+    assert file.stat().st_size < 50_000
+    assert peak(lambda: read("parquet", file, mapping=bounds)) < 20e6
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_pipe_is_refused_and_not_waited_for(kind, tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="no plain file"):
+        read(kind, tmp_path / "pipe")
+    with pytest.raises(InputError, match="There is no file"):
+        read(kind, tmp_path / "nothing")

@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jax
+import msgspec
 import numpy as np
 
 from spacql.data import matd3
 from spacql.errors import InputError
-from spacql.files import read_json, write_json
+from spacql.files import as_record, read_json, write_json
 from spacql.policies import Policy, uniform
+from spacql.policies.policy import files_of
 from spacql.progress import Advance
 from spacql.reference import Reference
 from spacql.worlds import Trajectories, is_jax, make, rollout
@@ -30,6 +32,29 @@ SEEDS = range(5)
 DEVELOPMENT = 100  # dataset seeds 100 to 104: the same five behaviours, other episodes
 ASSETS = Path(str(files("spacql") / "assets"))
 Row = dict[str, Any]  # of a curve: snapshot, steps, return; with a measurement also std
+
+
+class Measured(msgspec.Struct, frozen=True):
+    returned: float = msgspec.field(name="return")
+
+
+class Point(Measured, frozen=True):
+    steps: Annotated[int, msgspec.Meta(ge=0)]
+    snapshot: Annotated[int, msgspec.Meta(ge=1)]
+
+
+class OfSeed(msgspec.Struct, frozen=True):
+    expert: Point
+    medium: Point
+    replay: Point
+
+
+class Record(msgspec.Struct, frozen=True):
+    """What `behaviours/TASK.json` must hold, beside what only pictures show."""
+
+    random: Measured
+    expert: float
+    seeds: Annotated[list[OfSeed], msgspec.Meta(min_length=len(SEEDS), max_length=len(SEEDS))]
 
 
 @dataclass(frozen=True)
@@ -172,7 +197,9 @@ def choose(task: str, folder: Path, prey: Policy | None = None) -> dict[str, Any
     trainings = []
     for seed in SEEDS:
         place = folder / f"{task}-{seed}"
-        trainings.append(Candidates(seed, place, read_json(place / "curve.json"), world, recipe))
+        curve = read_json(place / "curve.json")
+        as_record(curve, list[Point], place / "curve.json")
+        trainings.append(Candidates(seed, place, curve, world, recipe))
     random = _measure(world, uniform(world.spec), 0, recipe.final_episodes)
     experts = [choose_expert(candidates) for candidates in trainings]
     level = float(np.mean([expert["return"] for expert in experts]))
@@ -296,13 +323,15 @@ def record(task: str, folder: Path = ASSETS) -> dict[str, Any]:
             f"There are no behaviours for {task} in {folder}. Train them with "
             f"`spacql data behaviours {task} --out {folder}`."
         )
-    return read_json(path)
+    found = read_json(path)
+    as_record(found, Record, path)
+    return found
 
 
 def prey_of(task: str, folder: Path = ASSETS) -> Policy | None:
     """The prey that a folder's behaviours were trained against, where there is one."""
     path = folder / f"{task}-prey"
-    return Policy.load(path) if path.with_suffix(".json").exists() else None
+    return Policy.load(path) if files_of(path)[0].exists() else None
 
 
 def number(seed: int) -> int:

@@ -51,7 +51,7 @@ def fetch(
         raise InputError(f"{out} exists already. Choose another place or remove it first.")
     with plain_disk_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
-    archive = out.with_name(f"{out.name}.zip")
+    archive = out.with_name(f".{out.name}.download.zip")  # nobody else's: it is removed below
     download(url or SOURCES[name], archive, sha256)
     with new_folder(out) as folder:
         unpacked = folder / "vaults"
@@ -60,14 +60,14 @@ def fetch(
             found = vaults_in(unpacked)
             if not found:
                 raise DataError(f"{archive} holds no vault.")
+            names = [safe_name(vault.name.lower()) for vault in found]
+            if len(set(names)) != len(names) or "vaults" in names:
+                names = [safe_name(f"{v.parent.stem}-{v.name}".lower()) for v in found]
+            for vault, label in zip(found, names, strict=True):
+                save_dataset(import_vault(vault, bounds="clip"), folder / label)
         except DataError as error:  # else the next attempt would find it and not download again
             archive.unlink(missing_ok=True)
             raise DataError(f"{error} The archive was removed.") from error
-        names = [safe_name(vault.name.lower()) for vault in found]
-        if len(set(names)) != len(names) or "vaults" in names:
-            names = [safe_name(f"{v.parent.stem}-{v.name}".lower()) for v in found]
-        for vault, label in zip(found, names, strict=True):
-            save_dataset(import_vault(vault, bounds="clip"), folder / label)
         shutil.rmtree(unpacked)
     archive.unlink()
     return [out / label for label in names]
@@ -81,8 +81,11 @@ def download(url: str, file: Path, expected: str | None = None) -> None:
             "letters beyond ASCII are written as %20 and so on."
         )
     if file.exists() and not file.is_symlink():
-        if expected is not None:
-            _verify(file, expected)
+        if expected is not None and (found := sha256(file)) != expected.lower():
+            raise InputError(
+                f"{file}, which was downloaded before, has the SHA-256 {found}, not "
+                f"{expected.lower()}. If you trust yours, remove the file and fetch it again."
+            )
         return
     part = file.with_name(f"{file.name}.part")
     for planted in (file, part, _tag(part)):  # a link would be written through

@@ -89,7 +89,7 @@ def inspect(dataset: Dataset, *, seed: int = 0, place: str = "") -> Inspection:
             dataset,
             [] if correlation is None else list(correlation.explained),
             None if correlation is None else correlation.kappa,
-            place or str(dataset.info.get("name", dataset.spec.task)),
+            (place or str(dataset.info.get("name", dataset.spec.task))).rstrip("/"),
         ),
     )
 

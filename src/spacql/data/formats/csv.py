@@ -10,7 +10,7 @@ from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
 from spacql.data.formats.tables import from_table
 from spacql.errors import DataError, InputError
-from spacql.files import read_record
+from spacql.files import read_record, regular_file
 
 
 def import_csv(
@@ -31,14 +31,13 @@ def import_csv(
 
 
 def _read(file: Path) -> dict[str, np.ndarray]:
+    regular_file(file)
     try:
         with open(file, newline="", encoding="utf-8-sig") as stream:
             sample = stream.read(65536)
             stream.seek(0)
             separator = max(",;\t", key=sample.partition("\n")[0].count)
             rows = list(csv.reader(stream, delimiter=separator, strict=True))
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {file}.") from error
     except (csv.Error, UnicodeDecodeError, OSError) as error:
         raise DataError(f"{file} cannot be read as CSV: {error}.") from error
     if len(rows) < 2:
@@ -53,4 +52,7 @@ def _read(file: Path) -> dict[str, np.ndarray]:
             raise DataError(
                 f"{file}, line {number}: {len(row)} cells, and the header has {len(header)}."
             )
-    return {name: np.array([row[k].strip() for row in body]) for k, name in enumerate(header)}
+    # Objects: an array of text gives every cell the room of the longest.
+    return {
+        name: np.array([row[k].strip() for row in body], object) for k, name in enumerate(header)
+    }

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from spacql.data.arrays import free_memory, refuse_larger
 from spacql.data.build import from_episodes
 from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
@@ -53,17 +54,26 @@ def _bounded(data: Path) -> None:
         return
     import h5py
 
-    def check(name: str, found: Any) -> None:
-        if isinstance(found, h5py.Dataset):
-            if found.external or found.is_virtual:
-                raise DataError(f"{main}: {name} lies in another file.")
-            if found.nbytes > MOST_PACKED * size:
-                raise DataError(
-                    f"{main}: {name} claims {found.nbytes:,} bytes, and the files have {size:,}."
-                )
+    claimed = 0
+
+    # What these return ends the visit. An exception in them would become another one.
+    def leads_away(name: str, link: Any) -> str | None:
+        return None if isinstance(link, h5py.HardLink) else name
+
+    def lies_elsewhere(name: str, found: Any) -> str | None:
+        nonlocal claimed
+        if not isinstance(found, h5py.Dataset):
+            return None
+        claimed += found.nbytes
+        return name if found.external or found.is_virtual else None
 
     with decoding(main, DataError), h5py.File(main) as file:
-        file.visititems(check)
+        away = file.visititems_links(leads_away) or file.visititems(lies_elsewhere)
+    if away:
+        raise DataError(f"{main}: {away} lies elsewhere.")
+    if claimed > MOST_PACKED * size:
+        raise DataError(f"{main} claims {claimed:,} bytes, and the files have {size:,}.")
+    refuse_larger(main, claimed, free_memory(), "memory")
 
 
 def _bounds(name: str, space: Any) -> tuple[dict[str, list[float]], dict[str, list[float]]]:

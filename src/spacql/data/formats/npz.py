@@ -59,7 +59,7 @@ def import_npz(file: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
         if field not in options:
             raise DataError(f"{file} has no {field}; it holds {', '.join(sorted(arrays))}.")
     dataset = from_arrays(**options)
-    return dataset if spec is None else replace(dataset, spec=spec)
+    return dataset if spec is None else replace(dataset, spec=spec.with_bounds_of(dataset.spec))
 
 
 def _json(file: Path, name: str, arrays: dict[str, np.ndarray]) -> Any:

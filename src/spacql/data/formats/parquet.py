@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from spacql.data.arrays import free_memory, refuse_larger
 from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
 from spacql.data.formats.tables import from_table
 from spacql.errors import DataError, InputError, MissingExtra
-from spacql.files import read_record
+from spacql.files import read_record, regular_file
+
+ROWS = 65_536  # that are read at a time
 
 
 def import_parquet(
@@ -17,22 +20,57 @@ def import_parquet(
 ) -> Dataset:
     """Read a table; see `spacql.data.formats.tables` for its columns."""
     try:
-        import pyarrow.parquet as parquet
+        import pyarrow.parquet  # noqa: F401
     except ImportError as error:
         raise MissingExtra("Reading Parquet", "parquet") from error
     source = Path(source)
-    if not source.exists():
-        raise InputError(f"There is no {source}.")
-    try:
-        table = parquet.read_table(source)
-        columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-    except Exception as error:  # whatever pyarrow makes of a file that is none
-        raise DataError(f"{source} cannot be read as Parquet: {error}.") from error
-    plain = {name: _plain(values) for name, values in columns.items()}
+    files = sorted(source.glob("*.parquet")) if source.is_dir() else [source]
+    if not files:
+        raise InputError(f"There is no .parquet file in {source}.")
+    tables = [_read(file) for file in files]
+    for file, table in zip(files, tables, strict=True):
+        if list(table) != list(tables[0]):
+            raise DataError(f"{file} has other columns than {files[0]}.")
+    whole = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     brought = read_record(mapping, dict[str, Any]) if mapping else {}
-    return from_table(plain, brought, source.stem, bounds)
+    return from_table(whole, brought, source.stem, bounds)
 
 
-def _plain(values: np.ndarray) -> np.ndarray:
-    """Text as text. Lists and bytes become text, too, which is refused when it is used."""
-    return np.array([str(value) for value in values]) if values.dtype.kind == "O" else values
+def _read(file: Path) -> dict[str, np.ndarray]:
+    """The columns of numbers and of text. Others, such as lists, are left out."""
+    from pyarrow import parquet, types
+
+    regular_file(file)
+    free = free_memory()
+    try:
+        opened = parquet.ParquetFile(file)
+        schema, about = opened.schema_arrow, opened.metadata
+        text = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
+        names = [f.name for f in schema if f.name in text or types.is_primitive(f.type)]
+        if len(set(schema.names)) < len(schema.names):
+            raise DataError(f"{file} has two columns of one name.")
+        stored = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
+        refuse_larger(file, stored + 8 * about.num_rows * len(schema.names), free, "memory")
+        # Text that repeats is kept once: a small file may repeat much of it.
+        opened = parquet.ParquetFile(file, read_dictionary=text)
+        parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
+        held = 0
+        for batch in opened.iter_batches(ROWS, columns=names):
+            held += batch.nbytes
+            refuse_larger(file, held, free, "memory")
+            for name in names:
+                parts[name].append(_cells(batch.column(name)))
+    except DataError:
+        raise
+    except Exception as error:  # whatever pyarrow makes of a file that is none
+        raise DataError(f"{file} cannot be read as Parquet: {str(error)[:200]}.") from error
+    return {name: np.concatenate(found) for name, found in parts.items() if found}
+
+
+def _cells(column: Any) -> np.ndarray:
+    """Numbers as they are; else objects, text as text."""
+    if hasattr(column, "dictionary"):
+        words = np.array([*map(str, column.dictionary.to_pylist()), "None"], object)
+        return words[column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)]
+    values = column.to_numpy(zero_copy_only=False)
+    return values if values.dtype.kind in "fiu" else np.array([*map(str, values)], object)

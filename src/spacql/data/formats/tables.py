@@ -26,6 +26,8 @@ from spacql.data.dataset import Dataset
 from spacql.errors import DataError, suggestion
 
 Table = Mapping[str, np.ndarray]  # columns of equal length
+FLAGS = {"1": True, "1.0": True, "true": True, "yes": True,
+         "0": False, "0.0": False, "false": False, "no": False, "": False}  # fmt: skip
 KEYS = ("episode", "step", "agent", "observations", "actions", "reward", "terminal", "action_low",
         "action_high", "task")  # fmt: skip
 
@@ -45,6 +47,8 @@ def from_table(
     episode, step = (_required(table, mapping, key) for key in ("episode", "step"))
     agent = _column(table, mapping, "agent")
     long = agent is not None
+    if agent is not None and agent.dtype.kind != "O":
+        agent = agent.astype(str).astype(object)
     columns = {
         field: _columns(table, mapping, field, agent) for field in ("observations", "actions")
     }
@@ -57,15 +61,13 @@ def from_table(
     terminal = _column(table, mapping, "terminal")
     rewards = _rewards(table, mapping, agents, long)
     chosen = {
-        who: (np.flatnonzero(agent.astype(str) == who) if agent is not None else slice(None))
-        for who in agents
+        who: (np.flatnonzero(agent == who) if agent is not None else slice(None)) for who in agents
     }
-    order = {}
-    for who, rows in chosen.items():
-        order[who] = _order(episode[rows], step[rows], who if long else "")
+    _, first_row, number = np.unique(episode, return_index=True, return_inverse=True)
+    began = first_row[number]  # episodes stand in the order of their first rows
     parts = {}
     for who, rows in chosen.items():
-        at = order[who]
+        at = _order(episode[rows], began[rows], step[rows], who if long else "")
         parts[who] = {
             "episode": episode[rows][at],
             "step": step[rows][at],
@@ -85,11 +87,15 @@ def from_table(
                 "each at every step of every episode."
             )
     ends = np.flatnonzero(first["episode"][1:] != first["episode"][:-1]) + 1
+    ended = first["terminal"]
     episodes = [
         _episode({who: {k: None if v is None else v[part] for k, v in parts[who].items()}
                   for who in agents})
         for part in np.split(np.arange(len(first["step"])), ends)
+        if len(part) > 1 or (ended is not None and ended[part[0]])  # else there is no transition
     ]  # fmt: skip
+    if not episodes:
+        raise DataError(f"{name}: no episode has two rows, which a step and what followed take.")
     low, high = (_bound(mapping.get(key), agents, default) for key, default in
                  (("action_low", -1.0), ("action_high", 1.0)))  # fmt: skip
     return from_episodes(
@@ -150,7 +156,7 @@ def _columns(
 ) -> dict[str, list[str]]:
     """Which columns hold an agent's observations or actions."""
     given = mapping.get(field)
-    known = [] if agent is None else sorted(set(agent.astype(str)))
+    known = [] if agent is None else sorted(set(agent))
     if given is None:
         prefixes = ("observation", "obs") if field == "observations" else ("action",)
         found = [name for name in table if name.startswith(prefixes)]
@@ -189,7 +195,7 @@ def _columns(
 
 def _used(table: Table, names: Sequence[str], agent: np.ndarray, who: str) -> list[str]:
     """The shared columns that an agent has anything in."""
-    rows = agent.astype(str) == who
+    rows = agent == who
     for name in names:
         if not isinstance(name, str) or name not in table:
             raise DataError(f"There is no column {name!r}.{suggestion(str(name), table)}")
@@ -216,12 +222,11 @@ def _rewards(
     return dict(given)
 
 
-def _order(episode: np.ndarray, step: np.ndarray, who: str) -> np.ndarray:
-    """Rows by episode, in the order of their first row, and in it by step."""
-    _, first, number = np.unique(episode, return_index=True, return_inverse=True)
+def _order(episode: np.ndarray, began: np.ndarray, step: np.ndarray, who: str) -> np.ndarray:
+    """Rows by episode, in the order of where it began, and in it by step."""
     at = _number("step", step)
-    order = np.lexsort((at, first[number]))
-    same = (np.diff(first[number][order]) == 0) & (np.diff(at[order]) == 0)
+    order = np.lexsort((at, began))
+    same = (np.diff(began[order]) == 0) & (np.diff(at[order]) == 0)
     if same.any():
         row = order[np.flatnonzero(same)[0]]
         whose = f" of {who!r}" if who else ""
@@ -241,25 +246,23 @@ def _number(name: str, values: np.ndarray) -> np.ndarray:
     try:
         return values.astype(np.float64)
     except (ValueError, TypeError) as error:
-        raise DataError(f"The column {name!r} holds what is no number: {error}.") from error
+        said = str(error)[:100]
+        raise DataError(f"The column {name!r} holds what is no number: {said}.") from error
 
 
 def _flags(values: np.ndarray) -> np.ndarray:
-    words = np.char.lower(values.astype(str))
-    true = np.isin(words, ("1", "1.0", "true", "yes"))
-    known = true | np.isin(words, ("0", "0.0", "false", "no", ""))
-    if not known.all():
-        raise DataError(
-            f"The column of terminals holds {words[~known][0]!r}, which is neither true nor false."
-        )
-    return true
+    meant = [FLAGS.get(str(value)[:6].lower()) for value in values]
+    if None in meant:
+        word = str(values[meant.index(None)])[:30]
+        raise DataError(f"The column of terminals holds {word!r}, which is neither true nor false.")
+    return np.array(meant, bool)
 
 
 def _empty(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "f":
         return np.isnan(values)
-    if values.dtype.kind in "OUS":
-        return np.isin(np.char.lower(values.astype(str)), ("", "nan", "none", "null"))
+    if values.dtype.kind == "O":
+        return np.array([v[:5].lower() in ("", "nan", "none", "null") for v in values], bool)
     return np.zeros(len(values), bool)
 
 

@@ -96,7 +96,7 @@ def import_vault(folder: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
         info=info,
         **options,
     )
-    return dataset if spec is None else replace(dataset, spec=spec)
+    return dataset if spec is None else replace(dataset, spec=spec.with_bounds_of(dataset.spec))
 
 
 def export_vault(dataset: Dataset, folder: Path | str) -> None:
