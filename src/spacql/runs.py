@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from spacql.algorithms.config import Training
     from spacql.data import Dataset
     from spacql.policies import Policy
+    from spacql.spec import Spec
     from spacql.training.loop import Progress
 
 
@@ -270,6 +271,9 @@ def scorer(
         world = make(task) if dataset is None else world_of(dataset.spec.to_json(), dataset.prey)
     except (InputError, MissingExtra) as error:
         return lambda *_: {}, f"Not evaluated: {error}"
+    if dataset is not None and not alike(dataset.spec, world.spec):
+        note = f"Not evaluated: the log is of other agents than the world {task!r} has."
+        return lambda *_: {}, note
     stored = dataset.info.get("reference") if dataset is not None else None
     reference = Reference.from_json(stored) if stored else None
 
@@ -278,6 +282,12 @@ def scorer(
         return found.to_json()
 
     return score, ""
+
+
+def alike(spec: "Spec", other: "Spec") -> bool:
+    """Whether agents see and do as much in one as in the other."""
+    sizes = (spec.observation_sizes, spec.action_sizes)
+    return sizes == (other.observation_sizes, other.action_sizes)
 
 
 def world_of(spec: dict[str, Any], prey: "Policy | None") -> Any:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from spacql.commands.make import data_make
+from spacql.commands.make import data_make, data_prey_report
 from spacql.commands.table import data_curves, data_table
 from spacql.data import behaviours, collect, load_dataset
 from spacql.errors import InputError
@@ -62,3 +62,17 @@ def test_curves_are_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(behaviours, "record", lambda task, folder=None: spread)
     data_curves(tmp_path / "curves.png")
     assert (tmp_path / "curves.png").stat().st_size > 20_000
+
+
+def test_behaviours_that_are_damaged_are_refused_by_the_field(tmp_path):
+    (tmp_path / "behaviours").mkdir()
+    (tmp_path / "behaviours" / "spread.json").write_text("{}")
+    with pytest.raises(InputError, match=r"spread\.json.*random"):
+        data_make("spread-medium", out=tmp_path / "d", transitions=500, behaviours=tmp_path)
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_report_on_no_episodes_is_refused():
+    for episodes in (0, -1):
+        with pytest.raises(InputError, match="--episodes"):
+            data_prey_report("tag", episodes=episodes)

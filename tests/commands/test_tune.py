@@ -13,7 +13,9 @@ from training_toy import toy_dataset
 
 from spacql.algorithms.settings import configure
 from spacql.cli import main
+from spacql.commands.tune import _parsed
 from spacql.data import save_dataset
+from spacql.errors import InputError
 from spacql.experiments.executors import Event, Local, PlannedRun
 
 
@@ -168,3 +170,15 @@ def test_any_hyperparameter_is_read_in_its_own_type(trained, data, tmp_path, mon
 def test_wrong_sweeps_are_answered_with_a_sentence(arguments, sentence, data, capsys):
     assert tune("cfcql", "--data", data, *arguments) != 0
     assert sentence in capsys.readouterr().err
+
+
+def test_truth_values_are_words_and_every_value_is_checked_first(trained, data, capsys, tmp_path):
+    assert [_parsed("detach_q", text, False) for text in ("true", "False")] == [True, False]
+    with pytest.raises(InputError, match="'0' is no value of detach_q"):
+        _parsed("detach_q", "0", False)
+    out = tmp_path / "sweep"
+    for value, sentence in (("1.5", "discount is 1.5"), ("nan", "discount is nan")):
+        arguments = ["--vary", "discount", "--values", "0.9", value, "--out", str(out)]
+        assert tune("cfcql", "--data", data, *arguments) != 0
+        assert sentence in capsys.readouterr().err
+    assert not out.exists()

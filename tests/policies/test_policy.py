@@ -193,3 +193,18 @@ def test_an_actor_that_holds_a_function_is_refused_with_a_sentence(tmp_path):
     with pytest.raises(InputError, match="functions in its code"):
         policy.save(tmp_path / "policy")
     assert not list(tmp_path.iterdir())
+
+
+def test_names_may_have_dots(tmp_path):
+    for name in ("cfcql-0.1", "cfcql-0.5"):
+        Policy(networks().actors, name=name, agents=networks().agents).save(tmp_path / name)
+    for name in ("cfcql-0.1", "cfcql-0.5"):
+        for ending in ("", ".json", ".safetensors"):
+            assert Policy.load(tmp_path / f"{name}{ending}").name == name
+
+
+def test_a_numpy_number_is_a_key_too():
+    policy, seen = uniform(SPEC), observations()
+    ours, theirs = policy.act(seen, key=3), policy.act(seen, key=np.int64(3))
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)

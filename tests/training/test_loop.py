@@ -107,3 +107,14 @@ def test_an_algorithm_may_be_a_module(tmp_path: Path) -> None:
 
 def test_a_dataset_s_name_is_no_path() -> None:
     assert default_folder("bc", "../../../etc/x", "tune-") == Path("runs/tune-bc-..-..-..-etc-x")
+
+
+def test_a_log_of_other_agents_than_the_world_of_its_name_is_not_scored_there() -> None:
+    from dataclasses import replace
+
+    from spacql.runs import scorer
+
+    dataset = toy_dataset()
+    named = replace(dataset, spec=replace(dataset.spec, task="spread"))
+    _, note = scorer("spread", named)
+    assert note == "Not evaluated: the log is of other agents than the world 'spread' has."

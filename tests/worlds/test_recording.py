@@ -67,3 +67,29 @@ def test_the_command_records_uniform_actions_or_those_of_a_function(tmp_path, mo
         main(["data", "record", "mine:nothing", "--out", str(tmp_path / "x")])
     assert end.value.code == 2
     assert "cannot be used" in capsys.readouterr().err
+
+
+def test_episodes_are_cut_at_the_horizon_and_nothing_is_lost(tmp_path):
+    recorder = Recorder(env(), tmp_path / "log", horizon=4)
+    for seed in range(2):
+        recorder.reset(seed=seed)
+        while recorder.agents:
+            recorder.step({a: recorder.action_space(a).sample() for a in recorder.agents})
+    (tmp_path / "log").mkdir()  # somebody else's, meanwhile
+    recorder.close()
+    recorder.close()
+    assert list((tmp_path / "log").iterdir()) == []
+    dataset = load_dataset(tmp_path / "log-2")
+    assert (np.diff(dataset.starts) - 1).tolist() == [4, 4]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "log-2"]
+
+
+def test_mistakes_are_told_before_anything_is_played(tmp_path, capsys):
+    for arguments in (["--seed", "-1"], ["--episodes", "0"], ["--horizon", "0"]):
+        with pytest.raises(SystemExit) as end:
+            main(["data", "record", "x:y", "--out", str(tmp_path / "x"), *arguments])
+        assert end.value.code == 2
+        assert "must be a whole number" in capsys.readouterr().err
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="Choose another place"):
+        Recorder(env(), tmp_path / "file" / "log")

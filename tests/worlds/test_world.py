@@ -72,3 +72,28 @@ def test_halfcheetah_without_its_extra_names_the_command_that_installs_it(monkey
     monkeypatch.setitem(__import__("sys").modules, "gymnasium_robotics", None)
     with pytest.raises(MissingExtra, match=r"pip install 'spacql\[mujoco\]'"):
         make("halfcheetah")
+
+
+def test_a_task_of_a_thousand_digits_is_no_task():
+    with pytest.raises(InputError, match="There is no task"):
+        make("spread" + "9" * 5000)
+
+
+def test_actions_on_a_bound_are_taken_however_far_out_it_lies():
+    from spacql.spec import Spec
+    from spacql.worlds.particle import check_values
+
+    for bound in (0.3, 1.0, 16.1, 100.3, 12345.6):
+        spec = Spec("far", ("a",), (1,), ((-bound,),), ((bound,),), 5)
+        check_values(spec, [np.array([bound], np.float32)])
+        check_values(spec, [np.array([-bound], np.float32)])
+        with pytest.raises(InputError, match="leaves its bounds"):
+            check_values(spec, [np.array([bound * 1.001], np.float32)])
+
+
+def test_agents_in_another_order_are_refused():
+    world = make("spread")
+    policy = uniform(world.spec)
+    turned = Policy(policy.actors, agents=policy.agents[::-1])
+    with pytest.raises(InputError, match="in this order"):
+        rollout(world, turned, KEY, 4)

@@ -38,7 +38,7 @@ def data_import(
         bounds: What to do with actions outside their bounds: refuse them, clip them, or rescale,
             which takes the range found in the data for the bounds.
         mapping: For csv and parquet: a JSON file that names the columns and the bounds per agent,
-            where they do not speak for themselves; docs/own-logs.md has one.
+            where they do not speak for themselves; docs/logs.md has one.
         prey: In tag and world, the policy file of the prey that the data was made against;
             without it, policies trained on the data cannot be evaluated.
         json: Print the summary as JSON.
@@ -271,6 +271,7 @@ def data_prey(source: tyro.conf.Positional[Path], /, out: Path, name: str = "pub
         name: Name of the prey, which worlds and scores show.
     """
     from spacql.data.torch_prey import import_prey
+    from spacql.policies.policy import files_of
 
     import_prey(source, name).save(out)
-    print(f"Wrote {out.with_suffix('.safetensors')}")
+    print(f"Wrote {files_of(out)[1]}")

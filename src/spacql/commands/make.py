@@ -153,10 +153,12 @@ def data_prey_report(
     """
     from json import dumps
 
+    from spacql import arguments
     from spacql.data.prey import TASKS, published_statistics, statistics, task_of, unlikeness
     from spacql.policies import Policy
     from spacql.worlds.world import default_prey
 
+    arguments.whole("--episodes", episodes)
     policy = default_prey(prey) if prey in TASKS else Policy.load(prey)
     task = task_of(policy)
     # Other episodes than those by which `train-prey` chooses, which would flatter its choice.

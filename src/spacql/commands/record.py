@@ -33,13 +33,14 @@ def data_record(
     """
     import sys
 
+    from spacql import arguments
     from spacql.data import load_dataset
-    from spacql.errors import InputError
     from spacql.progress import progress
     from spacql.worlds.recording import Recorder
 
-    if episodes < 1 or (horizon is not None and horizon < 1):
-        raise InputError("--episodes and --horizon must be at least 1.")
+    arguments.whole("--episodes", episodes)
+    arguments.whole("--horizon", horizon)
+    arguments.whole("--seed", seed, 0)
     sys.path.insert(0, str(Path.cwd()))
     env = Recorder(_found(environment)(), out, horizon)
     acting = _found(act) if act else None
@@ -57,6 +58,7 @@ def data_record(
                     break
             advance()
     env.close()
+    out = env.out
     dataset = load_dataset(out)
     print(f"{out}: {dataset.n_transitions:,} transitions in {dataset.n_episodes:,} episodes, "
           f"return {dataset.team_returns.mean():.4g} ± {dataset.team_returns.std():.3g}. "

@@ -69,6 +69,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
 
     import numpy as np
 
+    from spacql.algorithms.settings import check
     from spacql.commands.train import check_options, data_name, data_place
     from spacql.errors import InputError
     from spacql.experiments.executors import PlannedRun
@@ -90,7 +91,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     trials: dict[PlannedRun, Any] = {}
     for value in values:
         changed: dict[str, Any] = {"rounds": rounds, vary: value}
-        trial = replace(config, **changed)
+        trial = check(replace(config, **changed))
         for seed in options.seeds:
             place = f"{vary}-{text_of(value)}/seed-{seed}"
             trials[PlannedRun(algorithm, data_place(options.data), seed, trial, place)] = value
@@ -172,8 +173,10 @@ def _parsed(vary: str, text: str, like: Any) -> Any:
     try:
         if isinstance(like, tuple | list):
             return tuple(int(part) for part in text.split(",") if part)
+        if isinstance(like, bool):
+            return {"true": True, "false": False}[text.lower()]
         return text if isinstance(like, str) else type(like)(text)
-    except ValueError as error:
+    except (KeyError, ValueError) as error:
         raise InputError(f"{text!r} is no value of {vary}, which is {like!r} now.") from error
 
 
@@ -239,5 +242,7 @@ def plot(result: dict[str, Any], path: Path) -> None:
         axis.set_xticks(at, [text_of(v) for v in values])
     axis.set_title(f"{result['algorithm']} on {result['data']}, {result['rounds']} rounds")
     axis.spines[["top", "right"]].set_visible(False)
-    with new_file(path.with_suffix(".png")) as temporary:
+    if path.suffix != ".png":
+        path = path.with_name(f"{path.name}.png")
+    with new_file(path) as temporary:
         figure.savefig(temporary, dpi=150)

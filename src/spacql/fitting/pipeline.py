@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from spacql.errors import InputError, TrainingError
 from spacql.evaluation import heldout
 from spacql.evaluation.intervals import Interval
 from spacql.evaluation.model import Config as ModelConfig
-from spacql.evaluation.offline import CLONE, DEFAULT, ESTIMATORS, Evaluator, bound, choose
+from spacql.evaluation.offline import CLONE, DEFAULT, Evaluator, bound, check_estimators, choose
 from spacql.experiments.executors import Local, PlannedRun
 from spacql.experiments.running import execute
 from spacql.files import read_record, write_json
@@ -136,10 +136,9 @@ def make_plan(
     workers: int,
 ) -> Plan:  # fmt: skip
     heldout.split(dataset, share, seed)  # refuses a log that is too short
-    if estimator not in ESTIMATORS:
-        raise InputError(
-            f"There is no estimator {estimator!r}. Estimators: {', '.join(ESTIMATORS)}."
-        )
+    check_estimators([estimator])
+    if level not in get_args(Level):
+        raise InputError(f"level is {level!r}; it must be one of {', '.join(get_args(Level))}.")
     if budget is not None and budget <= 0:
         raise InputError(f"A budget is a number of minutes above 0, not {budget:g}.")
     model = ModelConfig(steps=model_steps(dataset, ModelConfig().batch_size, level))

@@ -52,10 +52,10 @@ class Policy(eqx.Module):
         return Acting(self.agents, self.actors, partial(_call, self)).act
 
     def save(self, path: Path | str) -> None:
-        """Write `path` (weights, safetensors) and the same name with .json (everything else)."""
+        """Write `path`.safetensors (weights) and `path`.json (everything else)."""
         from safetensors.numpy import save_file
 
-        path = Path(path).with_suffix(".safetensors")
+        written, path = files_of(path)
         tensors: dict[str, np.ndarray] = {}
         described = [describe(a, f"{number}", tensors) for number, a in enumerate(self.actors)]
         with new_file(path) as temporary:
@@ -67,7 +67,7 @@ class Policy(eqx.Module):
             "weights": sha256(path),  # a kill between the two files must not mix two policies
             "actors": described,
         }
-        write_json(path.with_suffix(".json"), text)
+        write_json(written, text)
 
     @staticmethod
     def load(path: Path | str, *, kinds: Mapping[str, Any] | None = None) -> "Policy":
@@ -80,7 +80,7 @@ class Policy(eqx.Module):
         path = Path(path)
         if path.is_dir():
             path = path / "policy"
-        text, weights = path.with_suffix(".json"), path.with_suffix(".safetensors")
+        text, weights = files_of(path)
         described = read_record(text, Described)
         if described.format not in (1, FORMAT):
             raise InputError(f"{text} has policy format {described.format}; this version reads 1 "
@@ -101,6 +101,14 @@ class Policy(eqx.Module):
             policy = Policy(actors, name=described.name, agents=described.agents)
             check(policy, tensors)
         return policy
+
+
+def files_of(path: Path | str) -> tuple[Path, Path]:
+    """A policy's .json and .safetensors, from either of them or from their name without ending,
+    which may have dots of its own."""
+    path = Path(path)
+    stem = path.stem if path.suffix in (".json", ".safetensors") else path.name
+    return path.with_name(f"{stem}.json"), path.with_name(f"{stem}.safetensors")
 
 
 class Described(msgspec.Struct, frozen=True):
@@ -137,6 +145,15 @@ def check(policy: Policy, tensors: Mapping[str, np.ndarray]) -> None:
                              f"bounds say ({len(actor.low)},).")  # fmt: skip
 
 
+def check_order(policy: Policy, spec: Spec) -> None:
+    """Refuse the same agents in another order: every actor would see another one's observations."""
+    if policy.agents != spec.agents and set(policy.agents) == set(spec.agents):
+        raise InputError(
+            f"The policy {policy.name!r} acts for {', '.join(policy.agents)}, in this order; in "
+            f"{spec.task!r} they are {', '.join(spec.agents)}."
+        )
+
+
 def uniform(spec: Spec) -> Policy:
     """Every agent acts uniformly at random: what made the 'random' datasets."""
     bounds = zip(spec.observation_sizes, spec.action_low, spec.action_high, strict=True)
@@ -149,5 +166,5 @@ def _jitted(policy: Policy, observations: tuple[Array, ...], key: Array) -> tupl
 
 
 def _call(policy: Policy, observations: tuple[Any, ...], key: Any) -> tuple[np.ndarray, ...]:
-    random = jax.random.key(key) if isinstance(key, int) else key
+    random = jax.random.key(int(key)) if isinstance(key, int | np.integer) else key
     return tuple(np.asarray(action) for action in _jitted(policy, observations, random))

@@ -143,7 +143,8 @@ def check_values(spec: Spec, actions: Sequence[np.ndarray] | np.ndarray) -> None
         spec.agents, actions, spec.action_low, spec.action_high, strict=True
     ):
         columns = action.T  # a batch, if there is one, is the last axis
-        if ((columns >= np.subtract(low, 1e-6)) & (columns <= np.add(high, 1e-6))).all():
+        room = 1e-6 * np.maximum(1, np.maximum(np.abs(low), np.abs(high)))  # float32's rounding
+        if ((columns >= np.subtract(low, room)) & (columns <= np.add(high, room))).all():
             continue  # false for NaN, too
         values = np.asarray(action).tolist()
         if not np.isfinite(action).all():

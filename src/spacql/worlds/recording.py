@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from spacql import arguments
 from spacql.errors import InputError, MissingExtra
 from spacql.worlds.pettingzoo import PettingZooWorld
 
@@ -30,6 +31,7 @@ class Recorder(BaseParallelWrapper):
     def __init__(self, env: Any, out: Path | str, horizon: int | None = None):
         super().__init__(env)
         self.out = Path(out)
+        arguments.place(self.out)
         if self.out.exists():
             raise InputError(f"{out} exists already. Choose another place or remove it first.")
         self._spec = PettingZooWorld(env, horizon or 10**6).spec  # refuses what cannot be used
@@ -60,7 +62,8 @@ class Recorder(BaseParallelWrapper):
         self._now["observations"].append(self._flat(observations, before))
         terminated = any(terminations.values())
         gone = len(self.env.agents) < len(self._agents)
-        if terminated or gone or any(truncations.values()):
+        over = len(self._now["actions"]) == self._horizon
+        if terminated or gone or over or any(truncations.values()):
             self._finish(terminated)
         return found
 
@@ -70,15 +73,21 @@ class Recorder(BaseParallelWrapper):
 
         self._finish(terminated=False)
         super().close()
-        if not self._episodes or self.out.exists():
+        episodes, self._episodes = self._episodes, []  # a second call has nothing left to write
+        if not episodes:
             return
         spec = self._spec
         dataset = Dataset.from_episodes(
-            self._episodes, agents=spec.agents, action_low=spec.action_low,
+            episodes, agents=spec.agents, action_low=spec.action_low,
             action_high=spec.action_high, bounds="clip", task=spec.task, horizon=self._horizon,
             info={"name": spec.task, "source": "recorded"},
         )  # fmt: skip
-        save_dataset(dataset, self.out)
+        out, number = self.out, 1
+        while out.exists():  # something came there meanwhile: what was recorded is kept beside it
+            number += 1
+            out = self.out.with_name(f"{self.out.name}-{number}")
+        self.out = out
+        save_dataset(dataset, out)
 
     def _flat(self, parts: Mapping[Any, Any], before: Any = None) -> list[np.ndarray]:
         """One vector per agent; an agent that has left keeps its former observation."""

@@ -12,6 +12,7 @@ from jax import Array
 
 from spacql.errors import InputError
 from spacql.policies import Policy
+from spacql.policies.policy import check_order
 from spacql.worlds.world import is_jax
 
 CHUNK = 2048  # episodes at once; bounds the memory of a compiled rollout
@@ -103,6 +104,7 @@ def check_fit(world: Any, policy: Policy) -> None:
             f"numbers and acts with {acted}; the world has {spec.observation_sizes} and "
             f"{spec.action_sizes}."
         )
+    check_order(policy, spec)
 
 
 @eqx.filter_jit

@@ -1,5 +1,6 @@
 """What a world is, and `make`, which builds one by name."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
@@ -136,7 +137,7 @@ def make(
     Other packages add worlds by the entry-point group `spacql.worlds`: the task's name, and a
     function without arguments (or a class) that makes the world.
     """
-    if task.startswith("spread") and task[6:].isdecimal():
+    if re.fullmatch(r"spread\d{1,3}", task, re.ASCII):
         task, n = "spread", int(task[6:])
     if task not in TASKS:
         return _make_other(task)
