@@ -19,10 +19,10 @@ from typing import Any
 
 from spacql.commands.reproduce import PICTURES
 from spacql.errors import InputError
-from spacql.experiments import claims, figures, overall, selection, sweeps, tables
+from spacql.experiments import claims, figures, overall, sweeps, tables
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import Store
-from spacql.fitting import truth
+from spacql.fitting import selection, truth
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "figures"

@@ -81,7 +81,7 @@ def train(
     place = "" if isinstance(data, Dataset) else str(data)
     described = describe(label, config, dataset, seed, data=place, episodes=episodes)
     with locked(folder):
-        open_folder(folder, described, resume)
+        open_folder(folder, described, resume, lengthens(config))
         return run_folder(folder, dataset, report, algorithm)
 
 
@@ -163,8 +163,11 @@ def lock_file(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.lock")
 
 
-def open_folder(folder: Path, described: dict[str, Any], resume: bool) -> None:
-    """Begin a run folder, or see to it that the one that is there can be continued."""
+def open_folder(
+    folder: Path, described: dict[str, Any], resume: bool, lengthen: bool = True
+) -> None:
+    """Begin a run folder, or see to it that the one that is there can be continued; with more
+    rounds too, if `lengthen`."""
     path = folder / "run.json"
     if not path.exists():
         if folder.exists() and any(folder.iterdir()):
@@ -185,8 +188,35 @@ def open_folder(folder: Path, described: dict[str, Any], resume: bool) -> None:
         raise InputError(
             f"The run in {folder} has another {what}; it cannot continue with this one."
         )
+    if there["seed"] != described["seed"]:
+        raise InputError(
+            f"The run in {folder} has the seed {there['seed']}; it cannot continue with another."
+        )
     if mine["rounds"] != other["rounds"]:
+        if not lengthen:
+            raise InputError(
+                f"The run in {folder} has {other['rounds']:,} rounds. {there['algorithm']} does "
+                "from the first round what its length says: begin anew in another --out."
+            )
+        if (trained := newest_checkpoint(folder)) > mine["rounds"]:
+            raise InputError(
+                f"The run in {folder} is trained for {trained:,} rounds already; it cannot end "
+                f"after {mine['rounds']:,}. Choose another --out."
+            )
         write_json(path, {**there, "config": other | {"rounds": mine["rounds"]}})
+
+
+def lengthens(config: "Training") -> bool:
+    """Whether more rounds go on as if they had been planned from the start."""
+    return bool(getattr(config, "may_be_lengthened", True))
+
+
+def newest_checkpoint(folder: Path) -> int:
+    """The round of a run's newest checkpoint; 0 if there is none."""
+    from spacql.training.checkpoints import Checkpoints
+
+    place = folder / "checkpoints"
+    return next(iter(Checkpoints(place).rounds()), 0) if place.is_dir() else 0
 
 
 def run_folder(
@@ -247,7 +277,8 @@ def run_folder(
     result = {"rounds": config.rounds, "seconds": seconds, "evaluation": final, "note": note,
               "warnings": of_run(folder, dataset)}  # fmt: skip
     write_json(folder / "result.json", result)
-    (folder / "diverged.json").unlink(missing_ok=True)
+    for name in ("diverged.json", "error.txt"):  # of earlier attempts
+        (folder / name).unlink(missing_ok=True)
     return Run(folder, policy, result)
 
 

@@ -3,6 +3,8 @@ replaced by a function that knows the best alpha."""
 
 import json
 import sys
+from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from spacql.commands.tune import _parsed
 from spacql.data import save_dataset
 from spacql.errors import InputError
 from spacql.experiments.executors import Event, Local, PlannedRun
+from spacql.experiments.store import digest
 
 
 def score(run: PlannedRun) -> Event:
@@ -75,7 +78,8 @@ def test_all_trials_are_executed_in_one_go_short_and_apart(trained, data, tmp_pa
     [runs] = trained
     assert [run.config.rounds for _, run in runs] == [100] * 4
     assert [str(folder / run.place) for folder, run in runs] == [
-        f"{out}/alpha-{alpha}/seed-{seed}" for alpha in ("0.1", "1") for seed in (100, 101)
+        f"{out}/alpha-{alpha}-{digest(asdict(run.config))}/seed-{seed}"
+        for (alpha, seed), (_, run) in zip(product(("0.1", "1"), (100, 101)), runs, strict=True)
     ]
     assert len({run.place for _, run in runs}) == 4
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from spacql.algorithms.settings import configure
 from spacql.data import save_dataset
 from spacql.errors import Diverged, InputError
 from spacql.experiments import executors, worker
-from spacql.experiments.executors import Event, Local, PlannedRun
+from spacql.experiments.executors import Event, Local, PlannedRun, finished_before
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import summary
 from spacql.runs import locked
@@ -199,3 +199,39 @@ def test_a_run_killed_in_the_middle_resumes_to_identical_bits_also_from_the_chec
         assert (killed / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), file
     assert len(read_metrics(killed / "metrics.jsonl")) == 400
     assert len(list((killed / "checkpoints").glob("[0-9]*"))) <= 3
+
+
+def test_another_run_in_the_folder_is_no_answer(tmp_path) -> None:
+    """Same place, another question: length, setting, algorithm, seed, data."""
+    run = PlannedRun("bc", "toy", 3, configure("bc", "toy", {"rounds": 40}), "place")
+    folder = run_folder(tmp_path / "place", algorithm="bc", dataset="toy", seed=3,
+                        config=asdict(run.config))  # fmt: skip
+    assert finished_before(run, folder).kind == "done"
+    for change in (
+        {"config": replace(run.config, rounds=80)},
+        {"config": replace(run.config, gradient_clip=9.0)},
+        {"algorithm": "cfcql", "config": configure("cfcql", "toy", {"rounds": 40})},
+        {"seed": 4},
+        {"dataset": "other"},
+    ):
+        assert finished_before(replace(run, **change), folder) is None
+    assert finished_before(run, tmp_path / "nothing") is None
+    (folder / "result.json").write_text("{")
+    damaged = finished_before(run, folder)
+    assert damaged.kind == "failed"
+    assert "not valid JSON" in damaged.error
+
+
+def test_a_process_that_dies_leaves_its_words_in_the_folder(tmp_path, monkeypatch) -> None:
+    run = PlannedRun("bc", "toy", 0, configure("bc", "toy", {"rounds": 40}), "place")
+    (tmp_path / "place").mkdir()
+    (tmp_path / "place" / "run.json").write_text("{}")
+    code = "import sys; print('ValueError: the thing itself', file=sys.stderr); "
+    code += "print('For simplicity, many more words.', file=sys.stderr); sys.exit(1)"
+    monkeypatch.setattr(Local, "command", lambda self, run: [sys.executable, "-c", code])
+    events = []
+    Local(tmp_path, 1).execute([run], lambda run, event: events.append(event))
+    [event] = events
+    assert event.kind == "failed"
+    assert "ended with code 1. ValueError: the thing itself (all of it is in" in event.error
+    assert "many more words" in (tmp_path / "place" / "error.txt").read_text()

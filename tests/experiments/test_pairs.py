@@ -2,7 +2,13 @@
 
 import pytest
 
-from spacql.experiments.pairs import differences, improvement, mean_over, not_told_from_best
+from spacql.experiments.pairs import (
+    differences,
+    highest,
+    improvement,
+    mean_over,
+    not_told_from_best,
+)
 
 T2, T4 = 4.302653, 2.776445  # Student's t at 97.5 % with two and four degrees of freedom
 
@@ -79,3 +85,12 @@ def test_the_best_and_only_what_cannot_be_told_from_it_is_marked() -> None:
 def test_the_best_is_marked_beside_one_that_shares_no_seed_with_it() -> None:
     others = {5: 1.0, 6: 2.0, 7: 3.0}
     assert not_told_from_best([seeds(60, 80, 100), others], 3) == [True, True]
+
+
+def test_the_highest_is_judged_on_the_seeds_that_all_have() -> None:
+    more = seeds(10, 11, 10.5, 90, 95)
+    fewer = seeds(20, 21.2, 20.4)
+    assert highest([more, fewer], 3) == 1
+    assert not_told_from_best([more, fewer], 3) == [False, True]
+    assert highest([more, {5: 1.0, 6: 2.0, 7: 3.0}], 3) == 0, "none shared: by their own"
+    assert highest([more, seeds(99)], 3) is None

@@ -1,5 +1,7 @@
 """What the tables and figures need, counted; and the paper's numbers."""
 
+from dataclasses import asdict
+
 import pytest
 from experiments_toy import fill
 
@@ -7,7 +9,7 @@ from spacql.algorithms.registry import MODULES
 from spacql.algorithms.settings import configure, usual_rounds
 from spacql.errors import InputError
 from spacql.experiments.paper import OWN_ALPHA, PLANS, make_plan, published
-from spacql.experiments.plans import QUALITIES
+from spacql.experiments.plans import QUALITIES, unlike_settings
 from spacql.experiments.store import Store
 from spacql.worlds import TASKS
 
@@ -132,3 +134,18 @@ def test_the_papers_tables_are_complete_and_agree() -> None:
                 assert std >= 0
             if task in ("spread", "world"):
                 assert published(name, "cfcql")[0] == published(name, "cfcql", "table1")[0]
+
+
+def test_a_method_that_is_named_brings_the_other_half_of_its_pairs() -> None:
+    plan = make_plan("pairs", only=("spread", "bc"))
+    [block] = plan.blocks
+    assert block.pairs == (("aspac", "bc"),)
+    assert [method.label for method in block.methods] == ["bc", "aspac"]
+    both = make_plan("differences", only=("spread", "spacql", "cfcql")).blocks[0]
+    assert both.pairs == (("spacql", "cfcql"),)
+
+
+def test_what_differs_from_todays_settings_has_its_value_also_where_it_was_silent() -> None:
+    config = asdict(configure("cfcql", "spread-random", {"penalty_every": 1, "tanh_cost": 0.0}))
+    assert unlike_settings("cfcql", "spread-random", config) == {
+        "penalty_every": 1, "tanh_cost": 0.0}  # fmt: skip

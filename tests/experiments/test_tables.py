@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from experiments_toy import fill
 
-from spacql import evaluation
 from spacql.algorithms import settings
 from spacql.algorithms.settings import usual_rounds
 from spacql.experiments import plans, tables
@@ -22,19 +21,20 @@ def test_statistics_of_five_seeds() -> None:
     assert (found.seeds, found.mean) == (5, 212.0)
     squares = 202**2 + 212**2 + 192**2 + 182**2 + 788**2
     assert found.std == pytest.approx((squares / 5) ** 0.5)
-    # Of 0 10 20 30 1000 the middle half is 3/4 of 10, 20 and 3/4 of 30, out of 2.5 values.
-    assert found.iqm == pytest.approx((0.75 * 10 + 20 + 0.75 * 30) / 2.5)
-    assert found.low < found.iqm < found.high
+    # Student's t with four degrees of freedom is 2.776 at 97.5 %.
+    assert found.high - found.mean == pytest.approx(2.7764 * (squares / 4 / 5) ** 0.5, rel=1e-4)
+    assert found.high - found.mean == pytest.approx(found.mean - found.low)
     assert statistics([]) is None
-    one = statistics([3.0])
-    assert (one.mean, one.std, one.iqm, one.low, one.high) == (3.0, 0.0, 3.0, None, None)
+    one, two = statistics([3.0]), statistics([3.0, 5.0])
+    assert (one.mean, one.std, one.low, one.high) == (3.0, 0.0, None, None)
+    assert (two.mean, two.std, two.low, two.high) == (4.0, 1.0, None, None), "too few"
 
 
-def test_interquartile_mean_along_an_axis_is_that_of_evaluation() -> None:
-    values = np.random.default_rng(0).normal(size=(4, 7))
-    expected = [evaluation.interquartile_mean(row) for row in values]
-    np.testing.assert_allclose(tables.interquartile_mean(values, axis=-1), expected)
-    np.testing.assert_allclose(tables.interquartile_mean(values.T, axis=0), expected)
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    random = np.random.default_rng(0)
+    for seeds in (3, 5):
+        found = [statistics(random.normal(size=seeds).tolist()) for _ in range(1000)]
+        assert 0.93 < np.mean([x.low < 0 < x.high for x in found]) < 0.97
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_the_terminal_shows_a_star(table, capsys) -> None:
     said = capsys.readouterr().out
     assert "78.0±0.8 (3)*" in said
     assert "62.0±1.6 (3) " in said
-    assert "62.0 [60, 64]" in said
+    assert "[57, 67]" in said  # 62 ± 4.303 times 2 / sqrt 3
     assert "paper 77.7" in said
 
 

@@ -118,3 +118,23 @@ def test_a_log_of_other_agents_than_the_world_of_its_name_is_not_scored_there() 
     named = replace(dataset, spec=replace(dataset.spec, task="spread"))
     _, note = scorer("spread", named)
     assert note == "Not evaluated: the log is of other agents than the world 'spread' has."
+
+
+def test_a_run_continues_only_as_what_it_is(tmp_path: Path) -> None:
+    dataset = toy_dataset()
+    small = {"rounds": 20, "batch_size": 8, "hidden": (8,)}
+    train("bc", dataset, out=tmp_path / "a", **small)
+    for change, sentence in (
+        ({"seed": 7}, "has the seed 0"),
+        ({"rounds": 10}, "trained for 20 rounds already; it cannot end after 10"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            train("bc", dataset, out=tmp_path / "a", resume=True, **(small | change))
+    longer = train("bc", dataset, out=tmp_path / "a", resume=True, **(small | {"rounds": 30}))
+    assert longer.result["rounds"] == 30
+    # aspac's anchor looks at the share of all rounds: a longer run is another one from the start.
+    described = describe("aspac", configure("aspac", "toy", {"rounds": 20}), dataset, 0)
+    open_folder(tmp_path / "b", described, resume=False, lengthen=False)
+    described["config"]["rounds"] = 40
+    with pytest.raises(InputError, match=r"has 20 rounds\. aspac does from the first round"):
+        open_folder(tmp_path / "b", described, resume=True, lengthen=False)

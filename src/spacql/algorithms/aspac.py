@@ -39,7 +39,7 @@ The policy that acts is the running average of the actors, their targets: steadi
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -94,6 +94,7 @@ class Config(Counterfactual):
     anchor_weight: float = 3.4e-5  # c; 0: no anchor
     anchor_start: float = 0.003  # a; 0: lambda is the same all the time
     anchor_release: float = 0.6  # p_1, share of the training after which lambda is the same
+    may_be_lengthened: ClassVar[bool] = False  # lambda looks at the share of all rounds
 
     def __post_init__(self) -> None:
         for name in ("sharpness", "anchor_weight", "anchor_start"):

@@ -7,7 +7,7 @@ states only its own fields, and the defaults that differ.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 Form = Literal["log-sum-exp", "policy"]
 Agents = Literal["one", "all"]
@@ -23,6 +23,8 @@ class Training:
     hidden: tuple[int, ...] = (64, 64)  # units of the hidden layers, of all networks
     actor_learning_rate: float = 0.001  # Adam, actors
     gradient_clip: float = 0.5  # largest gradient norm of a network
+    # Whether a run that is given more rounds goes on as one that had them from the start.
+    may_be_lengthened: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)

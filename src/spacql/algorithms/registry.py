@@ -77,7 +77,12 @@ def find(algorithm: Any) -> Any:
     if not isinstance(algorithm, str):
         return checked(algorithm, name_of(algorithm))
     if algorithm in MODULES:
-        return import_module(MODULES[algorithm])
+        try:
+            return checked(import_module(MODULES[algorithm]), algorithm)
+        except ImportError as error:
+            raise InputError(
+                f"The algorithm {algorithm!r} ({MODULES[algorithm]}) cannot be imported: {error}."
+            ) from error
     entry = _others().get(algorithm)
     if entry is None:
         raise InputError(

@@ -139,8 +139,7 @@ def configure(
         raise InputError(
             f"The settings of {name} on {dataset} name {sorted(unknown)[0]!r}, which it lacks."
         )
-    chosen = replace(defaults, **(values | given))
-    return check(as_record(as_json(asdict(chosen), name), type(defaults), name))
+    return check(replace(defaults, **(values | given)), name)
 
 
 def config_from(algorithm: str | ModuleType, stored: Mapping[str, Any]) -> Training:
@@ -153,31 +152,41 @@ def config_from(algorithm: str | ModuleType, stored: Mapping[str, Any]) -> Train
     return check(as_record(values, config, f"The configuration of {name_of(algorithm)}"))
 
 
-def check(config: Training) -> Training:
-    """Refuse numbers that cannot work."""
-    for name, value in asdict(config).items():
+def check(config: Training, name: str = "The configuration") -> Training:
+    """The same with every value in its field's type; refuse what cannot work."""
+    for field, value in asdict(config).items():
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, float) and not isfinite(number):
-                raise InputError(f"{name} is {number}; it must be a finite number.")
+                raise InputError(f"{field} is {number}; it must be a finite number.")
             if isinstance(number, int) and abs(number) > LARGEST:
-                raise InputError(f"{name} is {number}; it must be at most {LARGEST:,}.")
-    if not all(1 <= units <= WIDEST for units in getattr(config, "hidden", ())):
-        raise InputError(f"hidden is {config.hidden}; a layer has 1 to {WIDEST:,} units.")
-    for name in ("rounds", "updates", "batch_size", "critics", "samples", "penalty_every"):
-        if getattr(config, name, 1) < 1:
-            raise InputError(f"{name} is {getattr(config, name)}; it must be at least 1.")
+                raise InputError(f"{field} is {number}; it must be at most {LARGEST:,}.")
+    config = as_record(as_json(asdict(config), name), type(config), name)
+    hidden = getattr(config, "hidden", (1,))
+    if not hidden or not all(1 <= units <= WIDEST for units in hidden):
+        raise InputError(
+            f"hidden is {hidden}; there is at least one layer, and each has 1 to {WIDEST:,} units."
+        )
+    for field in ("rounds", "updates", "batch_size", "critics", "samples", "penalty_every"):
+        if getattr(config, field, 1) < 1:
+            raise InputError(f"{field} is {getattr(config, field)}; it must be at least 1.")
     every = getattr(config, "penalty_every", 1)
     if config.batch_size % every:
         raise InputError(
             f"The penalty cannot look at one in {every} transitions of a batch of "
             f"{config.batch_size}: choose a penalty_every that divides batch_size."
         )
-    for name, high in (("discount", 1.0), ("target_rate", None), ("learning_rate", None)):
-        value = getattr(config, name, 0.5)
-        if not (value > 0 and (high is None or value < high)):
-            raise InputError(
-                f"{name} is {value}; it must be above 0{' and below 1' if high else ''}."
-            )
+    for field in ("learning_rate", "actor_learning_rate", "gradient_clip"):
+        if not getattr(config, field, 1.0) > 0:
+            raise InputError(f"{field} is {getattr(config, field)}; it must be above 0.")
+    discount, target_rate = (getattr(config, f, 0.5) for f in ("discount", "target_rate"))
+    if not 0 < discount < 1:
+        raise InputError(f"discount is {discount}; it must be above 0 and below 1.")
+    if not 0 < target_rate <= 1:
+        raise InputError(f"target_rate is {target_rate}; it must be above 0 and at most 1.")
+    for field in ("alpha", "policy_samples", "target_noise", "sample_noise", "action_cost",
+                  "tanh_cost"):  # fmt: skip
+        if getattr(config, field, 0) < 0:
+            raise InputError(f"{field} is {getattr(config, field)}; it must be 0 or more.")
     return config
 
 

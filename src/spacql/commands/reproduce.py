@@ -75,12 +75,26 @@ def reproduce(
     from spacql import arguments
     from spacql.errors import InputError
     from spacql.experiments.paper import make_plan
+    from spacql.experiments.plans import SEEDS
     from spacql.experiments.store import Store
 
     arguments.seeds(seeds)
     arguments.whole("--rounds", rounds)
     arguments.whole("--workers", workers, 0)
     arguments.place(runs)
+    if out is not None:
+        if not out.name:
+            raise InputError(f"--out {out} is a folder; name the files in it, as {out / name}.")
+        arguments.place(out.absolute().parent)
+    if name == "claims" and (only or out is not None or rounds is not None or seeds != SEEDS):
+        raise InputError(
+            "Claims are judged by all stored runs and printed: leave out --only, --seeds, "
+            "--rounds and --out."
+        )
+    if against != "aspac" and name != "pairs":
+        raise InputError("--against is for pairs: the algorithm that the others are compared with.")
+    if name == "selection" and rounds is not None:
+        raise InputError("Selection has a length of its own: leave out --rounds.")
     from_store = stored and name not in ("selection", "sweeps")  # which have folders of their own
     if (from_store or name == "claims") and not dry_run and not len(Store(results)):
         raise InputError(
@@ -98,7 +112,6 @@ def reproduce(
                       out=out, quiet=quiet, json=json)  # fmt: skip
     if name == "sweeps":
         from spacql.commands.sweeps import sweep_all
-        from spacql.experiments.plans import SEEDS
 
         if rounds is not None or out is not None or seeds != SEEDS:
             raise InputError(

@@ -30,8 +30,8 @@ def select(
     from json import dumps
 
     from spacql.errors import InputError
-    from spacql.experiments import selection
     from spacql.files import new_file
+    from spacql.fitting import selection
 
     names = [name for name in selection.DATASETS if not only or any(x in name for x in only)]
     if not names:
@@ -75,7 +75,7 @@ def make(
     """One pool, from its log to its estimates. Returns how many trainings failed."""
     import sys
 
-    from spacql.experiments import pools
+    from spacql.fitting import pools
 
     tell = (lambda text: None) if quiet else (lambda text: print(text, file=sys.stderr))
     kept = results / "selection" / f"{name}-{seed}.json"

@@ -211,6 +211,4 @@ def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
     if len(scores) == 1:
         print(ONE_SEED)
     if len(scores) > 1:
-        print(
-            f"score {np.mean(scores):z.1f} ± {np.std(scores, ddof=1):z.1f} over {len(scores)} seeds"
-        )
+        print(f"score {np.mean(scores):z.1f} ± {np.std(scores):z.1f} over {len(scores)} seeds")

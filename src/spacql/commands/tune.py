@@ -74,6 +74,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     from spacql.errors import InputError
     from spacql.experiments.executors import PlannedRun
     from spacql.experiments.running import execute
+    from spacql.experiments.store import digest
     from spacql.experiments.sweeps import text_of, trial_rounds
     from spacql.files import write_json
     from spacql.runs import default_folder
@@ -92,8 +93,9 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     for value in values:
         changed: dict[str, Any] = {"rounds": rounds, vary: value}
         trial = check(replace(config, **changed))
+        options.where.prepare(options.data, options.seeds[0], trial)
         for seed in options.seeds:
-            place = f"{vary}-{text_of(value)}/seed-{seed}"
+            place = f"{vary}-{text_of(value)}-{digest(asdict(trial))}/seed-{seed}"
             trials[PlannedRun(algorithm, data_place(options.data), seed, trial, place)] = value
     outcomes = execute(
         list(trials),

@@ -24,7 +24,7 @@ def scores(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
     levels = _levels(store)
     figure, cells = _panels(plan, store, _score, levels)
     handles = [
-        _handle("o", OURS, "interquartile mean, 95 % interval; blue: partial replacement"),
+        _handle("o", OURS, "mean over seeds, 95 % interval; blue: partial replacement"),
         _handle(
             "o",
             OTHERS,
@@ -36,9 +36,9 @@ def scores(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     caption = (
-        "Scores of every algorithm on every dataset: 0 is random, 100 the expert. Interquartile "
-        "mean over seeds and its 95 % bootstrap interval. Hollow: seed by seed it can be told from "
-        f"the best of its dataset, or has fewer than three seeds. {rounds(plan)}"
+        "Scores of every algorithm on every dataset: 0 is random, 100 the expert. Mean over seeds "
+        "and, of three or more, its 95 % t interval. Hollow: seed by seed it can be told from the "
+        f"best of its dataset, or has fewer than three seeds. {rounds(plan)}"
     )
     return figure, {"caption": caption, "cells": cells}
 
@@ -122,7 +122,7 @@ def _dot(axis: Axes, cell: Cell, y: int, colour: str, *, hollow: bool) -> None:
     assert cell.statistics is not None
     axis.plot(cell.statistics.range, [y, y], color=colour, linewidth=1.4, alpha=0.6, zorder=3)
     face = "white" if hollow else colour
-    axis.plot(cell.statistics.iqm, y, "o", color=colour, markersize=4.2, markerfacecolor=face,
+    axis.plot(cell.statistics.mean, y, "o", color=colour, markersize=4.2, markerfacecolor=face,
               zorder=4)  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def _numbers(cell: Cell) -> dict[str, Any]:
     entry: dict[str, Any] = {"dataset": cell.column.dataset, "method": cell.method.label}
     if cell.statistics is not None:
         low, high = cell.statistics.range
-        entry |= {"seeds": cell.statistics.seeds, "iqm": cell.statistics.iqm, "low": low,
+        entry |= {"seeds": cell.statistics.seeds, "mean": cell.statistics.mean, "low": low,
                   "high": high, "best": cell.best}  # fmt: skip
     return entry
 

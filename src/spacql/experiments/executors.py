@@ -10,6 +10,7 @@ again. A run's files land in the folder `place`, below the executor's own.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -20,9 +21,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from spacql import arguments
+from spacql import arguments, records
 from spacql.algorithms.config import Training
+from spacql.errors import SpacqlError
 from spacql.experiments.store import digest, key, summary
+from spacql.files import new_file
 from spacql.runs import finished
 from spacql.threads import cores, one_thread
 
@@ -86,6 +89,25 @@ class Event:
 Report = Callable[[PlannedRun, Event], None]
 
 
+def finished_before(run: PlannedRun, folder: Path) -> Event | None:
+    """The end of this very run, if its folder holds it. What else may lie there is the worker's to
+    judge, which knows the data too."""
+    from spacql.algorithms.settings import config_from
+
+    try:
+        if not finished(folder):
+            return None
+        there = records.run(folder)
+        asked = (run.algorithm, run.seed, run.dataset)
+        if (there["algorithm"], there["seed"], there["data"]) != asked:
+            return None
+        if config_from(run.algorithm, there["config"]) != run.config:
+            return None
+        return Event("done", record=summary(folder))
+    except SpacqlError as error:
+        return Event("failed", error=str(error))
+
+
 class Executor(Protocol):
     def execute(self, runs: Sequence[PlannedRun], report: Report) -> None:
         """Run them all. Returns when the end of each has been reported."""
@@ -115,15 +137,16 @@ class Local:
                     if stopping.is_set() or not waiting:
                         return
                     run = waiting.popleft()
-                if finished(self.folder / run.place):
-                    tell(run, Event("done", record=summary(self.folder / run.place)))
+                if end := finished_before(run, self.folder / run.place):
+                    tell(run, end)
                     continue
                 with lock:
                     if stopping.is_set():
                         return
                     process = self._start(run, core)
                     running.add(process)
-                _follow(process, lambda event, run=run: tell(run, event))  # type: ignore[misc]
+                place = self.folder / run.place
+                _follow(process, place, lambda event, run=run: tell(run, event))  # type: ignore[misc]
                 with lock:
                     running.discard(process)
 
@@ -159,13 +182,18 @@ class Local:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**one_thread(os.environ), "SPACQL_CORE": str(core)},
+            env={
+                **one_thread(os.environ),
+                "SPACQL_CORE": str(core),
+                "JAX_TRACEBACK_FILTERING": "off",  # which would put its own words last
+            },
         )
 
 
-def _follow(process: "subprocess.Popen[str]", tell: Callable[[Event], None]) -> None:
-    """Pass on the events of a worker, and how it died if it did not say how its run ended."""
-    complaints: deque[str] = deque(maxlen=20)
+def _follow(process: "subprocess.Popen[str]", folder: Path, tell: Callable[[Event], None]) -> None:
+    """Pass on the events of a worker, and how it died if it did not say how its run ended. All of
+    its complaints are then in error.txt."""
+    complaints: deque[str] = deque(maxlen=1000)
     reader = threading.Thread(
         target=lambda: complaints.extend(line for line in process.stderr or ()), daemon=True
     )
@@ -181,8 +209,16 @@ def _follow(process: "subprocess.Popen[str]", tell: Callable[[Event], None]) -> 
     code = process.wait()
     reader.join(timeout=5)
     if not ended:
-        last = complaints[-1].strip() if complaints else ""
+        said = [line.strip() for line in complaints if line.strip()]
+        errors = [
+            line for line in said if re.match(r"[\w.]*(Error|Exception|Exit|Iteration)\b", line)
+        ]
+        last = (errors or said or [""])[-1][:500]
         died = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        if said and (folder / "run.json").exists():
+            with new_file(folder / "error.txt") as temporary:
+                temporary.write_text("".join(complaints))
+            last += f" (all of it is in {folder / 'error.txt'})"
         tell(Event("failed", error=f"The process {died}. {last}".strip()))
 
 

@@ -100,18 +100,34 @@ def improvement(gaps: Scores) -> Share | None:
     return Share(n, share, max(0.0, centre - reach), min(1.0, centre + reach))
 
 
-def not_told_from_best(column: Sequence[Mapping[int, float]], enough: int) -> list[bool]:
-    """Which of a column's methods, given their scores by seed, are best: the highest mean, and
-    those whose difference to it has 0 in its interval.
+def highest(column: Sequence[Mapping[int, float]], enough: int) -> int | None:
+    """Which of a column's methods, given their scores by seed, has the highest mean: over the
+    seeds that all of them have, if these are enough, since a method with more seeds has also
+    seen other datasets.
 
     Those with fewer seeds than `enough` are left out, and a method alone is not best of anything.
     """
-    there = [k for k, scores in enumerate(column) if len(scores) >= enough]
+    there = {k: scores for k, scores in enumerate(column) if len(scores) >= enough}
     if len(there) < 2:
-        return [False] * len(column)
-    best = max(there, key=lambda k: float(np.mean(list(column[k].values()))))
+        return None
+    shared = set.intersection(*(set(scores) for scores in there.values()))
+
+    def mean(k: int) -> float:
+        scores = there[k]
+        return float(np.mean([scores[s] for s in (shared if len(shared) >= enough else scores)]))
+
+    return max(there, key=mean)
+
+
+def not_told_from_best(column: Sequence[Mapping[int, float]], enough: int) -> list[bool]:
+    """Which of a column's methods are best: the highest, and those whose difference to it, seed by
+    seed, has 0 in its interval."""
+    best = highest(column, enough)
     marks = [False] * len(column)
-    for k in there:
-        gap = mean_over(differences({"": column[best]}, {"": column[k]}))
-        marks[k] = k == best or gap is None or not gap.told
+    if best is None:
+        return marks
+    for k, scores in enumerate(column):
+        gap = mean_over(differences({"": column[best]}, {"": scores}))
+        behind = gap is not None and gap.told and gap.mean > 0
+        marks[k] = len(scores) >= enough and not behind
     return marks

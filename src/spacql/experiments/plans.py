@@ -16,7 +16,7 @@ from spacql.algorithms.settings import check, configure, usual_rounds
 from spacql.data.collect import QUALITIES as BY_LEVEL
 from spacql.errors import InputError, suggestion
 from spacql.experiments.executors import PlannedRun
-from spacql.experiments.store import Store, StoredRun, signature
+from spacql.experiments.store import SILENT, Store, StoredRun, signature
 from spacql.worlds import TASKS
 
 QUALITIES = tuple(reversed(BY_LEVEL))  # the order of the paper's tables
@@ -116,11 +116,17 @@ def registered() -> tuple[str, ...]:
 
 def unlike_settings(algorithm: str, dataset: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """Where a stored configuration differs from what a run would get today."""
-    if algorithm not in registered():
+    from spacql.algorithms.registry import names
+
+    if algorithm not in names():
         return {}
     today = json.loads(signature(asdict(configure(algorithm, dataset))))
     mine = json.loads(signature(config))
-    return {name: mine.get(name) for name in today | mine if today.get(name) != mine.get(name)}
+    return {
+        name: mine.get(name, SILENT.get(name))
+        for name in today | mine
+        if today.get(name) != mine.get(name)
+    }
 
 
 def narrow(blocks: tuple[Block, ...], only: Sequence[str]) -> tuple[Block, ...]:
@@ -144,9 +150,13 @@ def narrow(blocks: tuple[Block, ...], only: Sequence[str]) -> tuple[Block, ...]:
         kept_columns = tuple(
             c for c in block.columns if not wanted_columns or _frozen(c) in wanted_columns
         )
-        kept_methods = tuple(
-            m for m in block.methods if not wanted_methods or _frozen(m) in wanted_methods
-        )
+        wanted = {m.label for m in block.methods if _frozen(m) in wanted_methods}
+        if block.pairs:  # the other half of a pair is needed, too
+            both = [pair for pair in block.pairs if {*pair} <= wanted]
+            pairs = both or [p for p in block.pairs if not wanted_methods or wanted & {*p}]
+            block = replace(block, pairs=tuple(pairs))
+            wanted = {label for pair in pairs for label in pair}
+        kept_methods = tuple(m for m in block.methods if not wanted_methods or m.label in wanted)
         if kept_columns and kept_methods:
             narrowed.append(replace(block, methods=kept_methods, columns=kept_columns))
     return tuple(narrowed)

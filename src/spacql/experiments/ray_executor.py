@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from spacql.errors import InputError, MissingExtra, SpacqlError
-from spacql.experiments.executors import Event, PlannedRun, Report
+from spacql.experiments.executors import Event, PlannedRun, Report, finished_before
 from spacql.experiments.packing import Storage, pack, read_dataset, unpack
 from spacql.experiments.ray_task import Answer, Mailbox, Task, run_task, versions
-from spacql.experiments.store import summary
 from spacql.files import safe_name
-from spacql.runs import finished, locked
+from spacql.runs import locked
 from spacql.threads import cores, one_thread
 
 RETRIES = 3  # of a task whose node or process died; an error of its own is an answer
@@ -75,8 +74,8 @@ class Ray:
         """See `Executor`. An interrupt cancels what runs; what has come back is kept."""
         left: deque[PlannedRun] = deque()
         for run in runs:
-            if finished(self.folder / run.place):
-                report(run, Event("done", record=summary(self.folder / run.place)))
+            if end := finished_before(run, self.folder / run.place):
+                report(run, end)
             else:
                 left.append(run)
         if not left:

@@ -10,16 +10,14 @@ import numpy as np
 
 from spacql.algorithms.config import Training
 from spacql.algorithms.settings import usual_rounds
-from spacql.evaluation.statistics import bootstrap_interval, interquartile_mean
-from spacql.experiments.pairs import mean_over, not_told_from_best
+from spacql.experiments.pairs import highest, mean_over, not_told_from_best
 from spacql.experiments.paper import published
 from spacql.experiments.plans import SEEDS, Block, Column, Method, Plan
 from spacql.experiments.store import Store, StoredRun, mixed_data
 
 SETTINGS = ("rounds", "critics", "penalty", "alpha")  # of interest beside a number
 FIELDS = ("block", "dataset", "column", "method", "algorithm", *SETTINGS, "seeds", "diverged",
-          "mean", "std", "iqm", "iqm_low", "iqm_high", "best", "paper_mean",
-          "paper_std")  # fmt: skip
+          "mean", "std", "low", "high", "best", "paper_mean", "paper_std")  # fmt: skip
 
 OF_SCORES = (
     "Score: 0 is random, 100 the expert. Mean ± standard deviation over five seeds, or as many as "
@@ -37,21 +35,19 @@ OF_DIFFERENCES = (
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of the scores of several seeds; or of their differences, whose `iqm` is the mean."""
+    """Of the scores of several seeds, or of their differences."""
 
     seeds: int
     mean: float
     std: float  # divided by n, as published
-    iqm: float
-    # 95 % interval: bootstrap of the interquartile mean, Student's of differences. One value has
-    # none.
+    # 95 % t interval of the mean. One value has none, and nor have scores of fewer than ENOUGH.
     low: float | None
     high: float | None
 
     @property
     def range(self) -> tuple[float, float]:
         if self.low is None or self.high is None:
-            return self.iqm, self.iqm
+            return self.mean, self.mean
         return self.low, self.high
 
 
@@ -63,6 +59,7 @@ class Cell:
     statistics: Statistics | None  # None while no run is finished
     diverged: int  # trainings that broke down, and are not in the statistics
     best: bool  # of its column, or not to be told from the best; of a difference: told from 0
+    highest: bool  # of its column
     paper: tuple[float, float | None] | None
     difference: bool = False  # of two methods, seed by seed
 
@@ -70,11 +67,10 @@ class Cell:
 def statistics(scores: Sequence[float]) -> Statistics | None:
     if not scores:
         return None
-    array = np.asarray(scores, np.float64)
-    interval = bootstrap_interval(array, interquartile_mean)
-    low, high = interval or (None, None)
-    mean, std = float(array.mean()), float(array.std())
-    return Statistics(len(array), mean, std, float(interquartile_mean(array)), low, high)
+    found = mean_over({"": dict(enumerate(scores))})
+    assert found is not None
+    low, high = (found.low, found.high) if found.seeds >= ENOUGH else (None, None)
+    return Statistics(found.seeds, found.mean, float(np.std(scores)), low, high)
 
 
 def difference(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> Statistics | None:
@@ -87,7 +83,7 @@ def difference(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> Stati
     found = mean_over({"": gaps})
     assert found is not None
     std = float(np.std(list(gaps.values())))
-    return Statistics(found.seeds, found.mean, std, found.mean, found.low, found.high)
+    return Statistics(found.seeds, found.mean, std, found.low, found.high)
 
 
 def by_seed(runs: Sequence[StoredRun]) -> dict[int, float]:
@@ -102,11 +98,13 @@ def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:
     runs = [[plan.stored(store, m, c) for c in block.columns] for m in block.methods]
     scores = [[by_seed(cell) for cell in row] for row in runs]
     found = [[statistics(list(cell.values())) for cell in row] for row in scores]
-    best = [not_told_from_best(column, ENOUGH) for column in zip(*scores, strict=True)]  # by column
+    columns = list(zip(*scores, strict=True))
+    best = [not_told_from_best(column, ENOUGH) for column in columns]
+    first = [highest(column, ENOUGH) for column in columns]
     return [
         [
             Cell(method, column, plan.cell(method, column)[0].config, found[i][k],
-                 len(runs[i][k]) - len(scores[i][k]), best[k][i],
+                 len(runs[i][k]) - len(scores[i][k]), best[k][i], first[k] == i,
                  published(column.dataset, method.algorithm, plan.name)
                  if block.published else None)
             for k, column in enumerate(block.columns)
@@ -132,12 +130,14 @@ def _pair(plan: Plan, block: Block, store: Store, pair: tuple[Method, Method]) -
         apart = found is not None and (found.low or 0) * (found.high or 0) > 0
         diverged = sum(run.score is None for both in runs for run in both)
         config = plan.cell(pair[0], column)[0].config
-        row.append(Cell(shown, column, config, found, diverged, apart, None, difference=True))
+        row.append(
+            Cell(shown, column, config, found, diverged, apart, False, None, difference=True)
+        )
     return row
 
 
 def texts(cell: Cell, narrow: bool = False) -> tuple[str, str, str]:
-    """Mean ± deviation (seeds); interquartile mean and interval; the paper's number. Narrow ones
+    """Mean ± deviation (seeds); the mean's interval; the paper's number. Narrow ones
     fit four columns into a terminal of 80 characters."""
     sign, digits = ("±", 0) if narrow else (" ± ", 1)
     paper = ""
@@ -150,13 +150,13 @@ def texts(cell: Cell, narrow: bool = False) -> tuple[str, str, str]:
         return lost or "–", "", paper
     usual = found.seeds == len(SEEDS) and not lost  # which need not be said
     count = "" if usual else f" ({found.seeds}{lost and ', ' + lost})"
-    if found.low is None:
-        return f"{plain_zero(found.mean, 1)}{count}", "", paper
-    low, high = (plain_zero(end, digits) for end in found.range)
-    interval = f"{plain_zero(found.iqm, 1)} [{low}, {high}]"
-    if cell.difference:
-        return f"{interval}{count}", "", paper
-    return f"{plain_zero(found.mean, 1)}{sign}{found.std:.1f}{count}", interval, paper
+    centre, interval = plain_zero(found.mean, 1), ""
+    if found.low is not None:
+        low, high = (plain_zero(end, digits) for end in found.range)
+        interval = f"[{low}, {high}]"
+    if cell.difference or found.seeds == 1:
+        return f"{centre} {interval}".rstrip() + count, "", paper
+    return f"{centre}{sign}{found.std:.1f}{count}", interval, paper
 
 
 def plain_zero(value: float, digits: int) -> str:
@@ -258,9 +258,9 @@ def records(plan: Plan, store: Store) -> list[dict[str, Any]]:
 
 def _values(block: Block, cell: Cell) -> tuple[Any, ...]:
     column, method, found = cell.column, cell.method, cell.statistics
-    numbers: tuple[Any, ...] = (None,) * 5
+    numbers: tuple[Any, ...] = (None,) * 4
     if found is not None:
-        numbers = (found.mean, found.std, found.iqm, found.low, found.high)
+        numbers = (found.mean, found.std, found.low, found.high)
     return (
         *(block.title, column.dataset, column.label, method.label, method.algorithm),
         *(getattr(cell.config, name, None) for name in SETTINGS),

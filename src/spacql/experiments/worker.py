@@ -29,7 +29,7 @@ def work(
     """Make or find the data, begin or continue the folder, train. The last report says how it
     ended. `data` is where the run's dataset is on this machine, if another planned the run."""
     from spacql.data.cache import resolve
-    from spacql.runs import describe, locked, open_folder, run_folder
+    from spacql.runs import describe, lengthens, locked, open_folder, run_folder
 
     try:
         with locked(folder):
@@ -43,7 +43,7 @@ def work(
                 episodes=run.episodes,
                 loggers=run.loggers,
             )
-            open_folder(folder, described, resume=True)
+            open_folder(folder, described, True, lengthens(run.config))
             report(Event("progress", rounds=run.config.rounds))  # begun
             run_folder(
                 folder,

@@ -5,6 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from spacql.experiments.pairs import highest as highest_of
 from spacql.experiments.pairs import not_told_from_best
 from spacql.report.charts import COLOURS
 from spacql.report.markup import count, join, number, table, tag
@@ -29,11 +30,14 @@ def standings(subject: Subject) -> tuple[list[Standing], int]:
     means: dict[str, list[float]] = {name: [] for name in names}
     for found in subject.datasets.values():
         scored = [team for team in found if team.statistics is not None]
-        marked = not_told_from_best([team.by_seed for team in scored], ENOUGH)
+        scores = [team.by_seed for team in scored]
+        marked = not_told_from_best(scores, ENOUGH)
         for team, is_near in zip(scored, marked, strict=True):
             near[team.label] += is_near
         if scored:
-            highest[max(scored, key=lambda team: team.mean or 0.0).label] += 1
+            best = highest_of(scores, ENOUGH)
+            first = max(scored, key=lambda team: team.mean or 0.0) if best is None else scored[best]
+            highest[first.label] += 1
         if {team.label for team in scored} == set(names):
             for team in scored:
                 means[team.label].append(team.statistics.mean if team.statistics else 0.0)

@@ -90,8 +90,8 @@ def scores(subject: Subject) -> Markup | None:
                 class_="panel")
         )  # fmt: skip
     if kinds["seed"]:
-        words = "its 95 % interval over seeds (of one seed: over its episodes)"
-        entries = [("centre", "interquartile mean"), ("interval", words)]
+        words = "its 95 % interval over three seeds or more (of one seed: over its episodes)"
+        entries = [("centre", "mean"), ("interval", words)]
     else:
         entries = [("centre", "score"), ("interval", "its 95 % interval over episodes")]
     entries += [("seed", "one seed")] if kinds["seed"] else []
@@ -127,7 +127,7 @@ def _score_row(team: Team, subject: Subject, level: float | None) -> Row:
     seeds = str(len(team.scored)) + (f", {lost} without a score" if lost else "")
     seeds += f", {running} unfinished" if running else ""
     interval = "–" if team.interval is None else span(*team.interval)
-    centre = team.centre
+    centre = team.mean
     return Row(
         name=team.label,
         colour=subject.colours[team.label],
@@ -148,7 +148,7 @@ def _other_settings(others: Sequence[Team]) -> Markup:
         [
             team.label,
             team.dataset,
-            (number(team.centre), -1e9 if team.centre is None else team.centre),
+            (number(team.mean), -1e9 if team.mean is None else team.mean),
             ("–" if team.interval is None else span(*team.interval),
              -1e9 if team.interval is None else team.interval[0]),
             (str(len(team.scored)), len(team.scored)),

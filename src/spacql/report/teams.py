@@ -52,22 +52,18 @@ class Team:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """95 %: of the interquartile mean over seeds; of one seed, over its episodes."""
+        """95 %: of the mean over seeds; of one seed, over its episodes."""
         found = self.statistics
         if found is None:
             return None
         if found.low is not None and found.high is not None:
             return found.low, found.high
-        return self.scored[0].interval
+        return self.scored[0].interval if len(self.scored) == 1 else None
 
     @property
     def over(self) -> str:
         """What the interval is over."""
         return "seeds" if len(self.scored) > 1 else "episodes"
-
-    @property
-    def centre(self) -> float | None:
-        return None if self.statistics is None else self.statistics.iqm
 
     @property
     def mean(self) -> float | None:

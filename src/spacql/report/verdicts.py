@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spacql.experiments.pairs import not_told_from_best
+from spacql.experiments.pairs import highest, mean_over, not_told_from_best
 from spacql.experiments.tables import Statistics
 from spacql.report.markup import count, number, span
 from spacql.report.teams import ENOUGH, Team
@@ -18,8 +18,9 @@ def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str
     if len(scored) == 1:
         beside = against_log(scored[0])
         return _one(scored[0]) + (f" That is {beside}." if beside else "")
-    best = max(scored, key=lambda team: team.mean or float("-inf"))
-    marked = not_told_from_best([team.by_seed for team in scored], ENOUGH)
+    scores = [team.by_seed for team in scored]
+    marked, first = not_told_from_best(scores, ENOUGH), highest(scores, ENOUGH)
+    best = max(scored, key=lambda team: team.mean or 0.0) if first is None else scored[first]
     close = [t.label for t, near in zip(scored, marked, strict=True) if near and t is not best]
     text = f"{best.label} scores highest on {dataset}: {_score(best)}."
     if brief:
@@ -38,8 +39,8 @@ def _one(team: Team) -> str:
 
 
 def _score(team: Team) -> str:
-    assert team.centre is not None
-    text = number(team.centre)
+    assert team.mean is not None
+    text = number(team.mean)
     seeds = count(len(team.scored), "seed")
     if team.interval is None:
         return f"{text} ({seeds})"
@@ -47,11 +48,19 @@ def _score(team: Team) -> str:
 
 
 def against_log(team: Team) -> str:
-    """Where the policy stands beside the log that it was learnt from, by its interval."""
-    if team.level is None or team.interval is None:
+    """Where the policies stand beside the logs that they were learnt from, seed by seed; one of
+    them by the interval over its episodes."""
+    if team.level is None:
         return ""
-    low, high = team.interval
-    where = "above" if low > team.level else "below" if high < team.level else "not to be told from"
+    gaps = {r.seed: r.score - r.level for r in team.scored if r.level is not None}  # type: ignore[operator]
+    found = mean_over({"": gaps}) if len(gaps) >= ENOUGH else None
+    if found is not None and found.low is not None and found.high is not None:
+        low, high = found.low, found.high
+    elif len(team.scored) == 1 and team.interval is not None:
+        low, high = (end - team.level for end in team.interval)
+    else:
+        return ""
+    where = "above" if low > 0 else "below" if high < 0 else "not to be told from"
     return f"{where} the log itself, which scores {number(team.level)}"
 
 

@@ -75,6 +75,8 @@ def whole_rounds(path: Path | str) -> int:
 def rows_of(metrics: Mapping[str, Any], first_round: int) -> list[dict[str, Any]]:
     """Arrays with a leading axis of rounds, as one plain dictionary per round."""
     arrays = {name: np.asarray(values, np.float64) for name, values in metrics.items()}
+    if not arrays:
+        raise InputError("An algorithm's update must return at least one metric, such as a loss.")
     count = len(next(iter(arrays.values())))
     return [
         {"round": first_round + k} | {name: x[k].tolist() for name, x in sorted(arrays.items())}

@@ -4,8 +4,9 @@ import pytest
 
 from spacql.errors import InputError
 from spacql.evaluation.offline import ESTIMATORS
-from spacql.experiments.pools import POOL, complete
-from spacql.experiments.selection import (
+from spacql.files import write_json
+from spacql.fitting.pools import POOL, complete
+from spacql.fitting.selection import (
     DATASETS,
     NAMES,
     Entry,
@@ -14,7 +15,6 @@ from spacql.experiments.selection import (
     stored,
     summary,
 )
-from spacql.files import write_json
 
 NAN = float("nan")
 

@@ -1,6 +1,6 @@
 """`spacql reproduce selection`: does choosing without a simulator choose well?
 
-For every dataset a pool of trained policies whose true scores are known (`experiments.pools`). Each
+For every dataset a pool of trained policies whose true scores are known (`fitting.pools`). Each
 estimator is asked for its estimate of every policy, from the log alone; then its ranking, what
 choosing by it would have cost, and how often its 90 % interval holds the truth are compared.
 """
