@@ -71,11 +71,11 @@ def test_two_seeds_are_not_enough_for_a_verdict(tmp_path):
         assert (2 in verdicts(store)) == judged
 
 
-def test_our_own_claim_counts_what_cannot_be_told_from_the_best(tmp_path):
+def test_our_own_claim_counts_where_no_other_is_told_above(tmp_path):
     store = store_of(tmp_path, {"spacql": (50, 0), "aspac": (70, 0)}, only=("spread",))
     [claim] = [claim for claim in claims.claims(store) if claim.number == 6]
     assert claim.verdict == claims.PART, "only what was seen on every dataset is held"
-    assert "on 4 of 4 such datasets, and on 4 it is the highest" in claim.found
+    assert "on 4 of 4 such datasets, and on 4 no other can be told above it" in claim.found
     assert "12 more have too few seeds yet" in claim.found
     store = store_of(tmp_path / "all", {"spacql": (50, 0), "aspac": (70, 0)})
     assert verdicts(store)[6].verdict == claims.HELD

@@ -6,8 +6,8 @@ from spacql.experiments.pairs import (
     differences,
     highest,
     improvement,
+    may_be_best,
     mean_over,
-    not_told_from_best,
 )
 
 T2, T4 = 4.302653, 2.776445  # Student's t at 97.5 % with two and four degrees of freedom
@@ -77,20 +77,27 @@ def test_the_best_and_only_what_cannot_be_told_from_it_is_marked() -> None:
     behind = seeds(58, 78.1, 97.9)
     unclear = seeds(90, 50, 95)
     column = [best, behind, unclear, {}, seeds(99), seeds(90, 99)]
-    assert not_told_from_best(column, 3) == [True, False, True, False, False, False]
-    assert not_told_from_best([{}, best], 3) == [False, False], "best of nothing"
-    assert not_told_from_best([seeds(1), seeds(2)], 3) == [False, False], "one seed tells nothing"
+    assert may_be_best(column, 3) == [True, False, True, False, False, False]
+    assert may_be_best([{}, best], 3) == [False, False], "best of nothing"
+    assert may_be_best([seeds(1), seeds(2)], 3) == [False, False], "one seed tells nothing"
 
 
 def test_the_best_is_marked_beside_one_that_shares_no_seed_with_it() -> None:
     others = {5: 1.0, 6: 2.0, 7: 3.0}
-    assert not_told_from_best([seeds(60, 80, 100), others], 3) == [True, True]
+    assert may_be_best([seeds(60, 80, 100), others], 3) == [True, True]
 
 
 def test_the_highest_is_judged_on_the_seeds_that_all_have() -> None:
     more = seeds(10, 11, 10.5, 90, 95)
     fewer = seeds(20, 21.2, 20.4)
     assert highest([more, fewer], 3) == 1
-    assert not_told_from_best([more, fewer], 3) == [False, True]
+    assert may_be_best([more, fewer], 3) == [False, True]
     assert highest([more, {5: 1.0, 6: 2.0, 7: 3.0}], 3) == 0, "none shared: by their own"
     assert highest([more, seeds(99)], 3) is None
+
+
+def test_what_any_other_is_told_above_is_not_the_best() -> None:
+    """The highest has too wide a spread to be told from the last; the one between has not."""
+    wide, between, last = seeds(20, 60, 110), seeds(59, 60, 61), seeds(10, 11.5, 11)
+    assert highest([wide, between, last], 3) == 0
+    assert may_be_best([wide, between, last], 3) == [True, True, False]

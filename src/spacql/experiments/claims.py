@@ -87,8 +87,8 @@ def best_of_all(store: Store) -> Claim:
 
 def best_by_anchoring(store: Store) -> Claim:
     claim = (
-        "Ours: `aspac` with one configuration is best, or cannot be told from the best, on every "
-        "dataset."
+        "Ours: on every dataset `aspac` with one configuration is best, or none can be told above "
+        "it."
     )
     _, near, total, text = _standing(store, QUALITIES, "aspac", "`aspac`")
     verdict = _verdict(near, total, QUALITIES)
@@ -110,8 +110,8 @@ def _left(total: int, qualities: Sequence[str]) -> str:
 def _standing(
     store: Store, qualities: Sequence[str], algorithm: str, name: str
 ) -> tuple[int, int, int, str]:
-    """On how many datasets an algorithm is highest, how many it is that or cannot be told from it,
-    of how many; and the same in words."""
+    """On how many datasets an algorithm is highest, on how many no other is told above it, of how
+    many; and the same in words."""
     columns = _compared(store, qualities, algorithm)
     if not columns:
         raise InputError(f"No three seeds of {algorithm} are finished beside another.")
@@ -127,7 +127,7 @@ def _standing(
             above.append(where + (" (not told apart)" if tied else ""))
     text = (
         f"{name} has the highest score of all algorithms on {highest} of {len(columns)} such "
-        f"datasets, and on {near} it is the highest or cannot be told from it seed by seed."
+        f"datasets, and on {near} no other can be told above it seed by seed."
     )
     if above:
         text += f" Above it: {', '.join(above)}."
@@ -249,8 +249,8 @@ def cloning(store: Store) -> Claim:
         beside = f" beside SPaCQL's {_mean(ours[0]):.0f}" if ours else ""
         parts.append(f"{_mean(clone[0]):.0f}{beside} on {clone[0].column.dataset}")
     text = (
-        f"Cloning is the highest, or cannot be told from it seed by seed, on {near} of "
-        f"{len(columns)}: {', '.join(parts)}."
+        f"No other can be told above cloning seed by seed on {near} of {len(columns)}: "
+        f"{', '.join(parts)}."
     ) + _left(len(columns), ("expert",))
     claim = "Ours, the paper does not show it: on expert data plain cloning is as good as any."
     verdict = _verdict(near, len(columns), ("expert",))

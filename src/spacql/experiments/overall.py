@@ -98,7 +98,7 @@ def means(plan: Plan, store: Store) -> Extra:
 
 
 def costs(plan: Plan, store: Store) -> Extra:
-    """How often each method is best or cannot be told from the best, and seconds of a run."""
+    """How often no other is told above a method, and seconds of a run."""
     blocks = [grid(plan, block, store) for block in plan.blocks]
     columns = [column for rows in blocks for column in zip(*rows, strict=True)]
     judged = [column for column in columns if any(cell.best for cell in column)]
@@ -120,7 +120,7 @@ def costs(plan: Plan, store: Store) -> Extra:
                         "compared": compared, "seconds": took})  # fmt: skip
     head = ("", "best or tied", "alone", *(f"{task}, s" for task in tasks))
     title = (
-        "Best or not to be told from the best, of the datasets with three seeds or more; alone; "
+        "Best or tied: no other is told above it, of the datasets with three seeds or more; alone; "
         "seconds of one run on one core, median"
     )
     return Extra(title, head, tuple(rows), tuple(numbers))

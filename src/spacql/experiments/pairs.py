@@ -119,15 +119,19 @@ def highest(column: Sequence[Mapping[int, float]], enough: int) -> int | None:
     return max(there, key=mean)
 
 
-def not_told_from_best(column: Sequence[Mapping[int, float]], enough: int) -> list[bool]:
-    """Which of a column's methods are best: the highest, and those whose difference to it, seed by
-    seed, has 0 in its interval."""
-    best = highest(column, enough)
-    marks = [False] * len(column)
-    if best is None:
-        return marks
-    for k, scores in enumerate(column):
-        gap = mean_over(differences({"": column[best]}, {"": scores}))
-        behind = gap is not None and gap.told and gap.mean > 0
-        marks[k] = len(scores) >= enough and not behind
-    return marks
+def told_above(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
+    """Whether the first is higher, seed by seed, and not by chance."""
+    gap = mean_over(differences({"": first}, {"": second}))
+    return gap is not None and gap.told and gap.mean > 0
+
+
+def may_be_best(column: Sequence[Mapping[int, float]], enough: int) -> list[bool]:
+    """Which of a column's methods no other is told above. Those with fewer seeds than `enough` are
+    left out, and a method alone is not best of anything."""
+    there = [k for k, scores in enumerate(column) if len(scores) >= enough]
+    if len(there) < 2:
+        return [False] * len(column)
+    return [
+        k in there and not any(told_above(column[j], column[k]) for j in there)
+        for k in range(len(column))
+    ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from spacql.algorithms.config import Training
 from spacql.algorithms.settings import usual_rounds
-from spacql.experiments.pairs import highest, mean_over, not_told_from_best
+from spacql.experiments.pairs import highest, may_be_best, mean_over
 from spacql.experiments.paper import published
 from spacql.experiments.plans import SEEDS, Block, Column, Method, Plan
 from spacql.experiments.store import Store, StoredRun, mixed_data
@@ -21,9 +21,8 @@ FIELDS = ("block", "dataset", "column", "method", "algorithm", *SETTINGS, "seeds
 
 OF_SCORES = (
     "Score: 0 is random, 100 the expert. Mean ± standard deviation over five seeds, or as many as "
-    "a bracket says. Marked, of cells with three seeds or more: the highest mean of a column, and "
-    "what cannot be told from it in pairs (the 95 % t interval of the differences seed by seed has "
-    "0 in it)."
+    "a bracket says. Marked, of cells with three seeds or more: those that no other is told above "
+    "in pairs (by the 95 % t interval of the differences seed by seed)."
 )
 ONE_SEED = "With one seed nothing can be told apart, and nothing is marked."
 ENOUGH = 3  # seeds: the interval of fewer says little
@@ -58,7 +57,7 @@ class Cell:
     config: Training
     statistics: Statistics | None  # None while no run is finished
     diverged: int  # trainings that broke down, and are not in the statistics
-    best: bool  # of its column, or not to be told from the best; of a difference: told from 0
+    best: bool  # no other of its column is told above it; of a difference: told from 0
     highest: bool  # of its column
     paper: tuple[float, float | None] | None
     difference: bool = False  # of two methods, seed by seed
@@ -99,7 +98,7 @@ def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:
     scores = [[by_seed(cell) for cell in row] for row in runs]
     found = [[statistics(list(cell.values())) for cell in row] for row in scores]
     columns = list(zip(*scores, strict=True))
-    best = [not_told_from_best(column, ENOUGH) for column in columns]
+    best = [may_be_best(column, ENOUGH) for column in columns]
     first = [highest(column, ENOUGH) for column in columns]
     return [
         [

@@ -6,7 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from spacql.experiments.pairs import highest as highest_of
-from spacql.experiments.pairs import not_told_from_best
+from spacql.experiments.pairs import may_be_best
 from spacql.report.charts import COLOURS
 from spacql.report.markup import count, join, number, table, tag
 from spacql.report.subject import Subject
@@ -20,7 +20,7 @@ class Standing:
     label: str
     mean: float | None  # of the mean scores on the datasets that all algorithms have seen
     highest: int  # on how many datasets
-    near: int  # on how many it is the highest, or cannot be told from the highest seed by seed
+    near: int  # on how many no other is told above it seed by seed
 
 
 def standings(subject: Subject) -> tuple[list[Standing], int]:
@@ -31,7 +31,7 @@ def standings(subject: Subject) -> tuple[list[Standing], int]:
     for found in subject.datasets.values():
         scored = [team for team in found if team.statistics is not None]
         scores = [team.by_seed for team in scored]
-        marked = not_told_from_best(scores, ENOUGH)
+        marked = may_be_best(scores, ENOUGH)
         for team, is_near in zip(scored, marked, strict=True):
             near[team.label] += is_near
         if scored:
@@ -57,8 +57,8 @@ def overview(subject: Subject) -> str:
     first = order[0]
     return (
         f"{first.label} has the highest mean score, {number(first.mean)}, over "
-        f"{count(complete, 'dataset')}. It is the highest, or cannot be told from the highest "
-        f"seed by seed, on {first.near} of {len(subject.datasets)}."
+        f"{count(complete, 'dataset')}. No other can be told above it seed by seed on "
+        f"{first.near} of {len(subject.datasets)}."
     )
 
 
@@ -72,11 +72,11 @@ def standings_table(subject: Subject) -> Markup:
     ]  # fmt: skip
     caption = f"Over {count(len(subject.datasets), 'dataset')}"
     note = (
-        "Highest or near it: three seeds or more, and a difference to the highest, seed by seed, "
-        "whose 95 % t interval has 0 in it. "
+        "Best or tied: three seeds or more, and none told above it by the 95 % t interval of the "
+        "differences seed by seed. "
         f"Mean score: over the {complete} datasets that all have seen."
     )
-    head = ["algorithm", "mean score", "highest on", "highest or near it on"]
+    head = ["algorithm", "mean score", "highest on", "best or tied on"]
     return join([table(head, rows, caption=caption), tag("p", note, class_="note")])
 
 

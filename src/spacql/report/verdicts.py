@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spacql.experiments.pairs import highest, mean_over, not_told_from_best
+from spacql.experiments.pairs import highest, mean_over, told_above
 from spacql.experiments.tables import Statistics
 from spacql.report.markup import count, number, span
 from spacql.report.teams import ENOUGH, Team
@@ -19,9 +19,10 @@ def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str
         beside = against_log(scored[0])
         return _one(scored[0]) + (f" That is {beside}." if beside else "")
     scores = [team.by_seed for team in scored]
-    marked, first = not_told_from_best(scores, ENOUGH), highest(scores, ENOUGH)
+    first = highest(scores, ENOUGH)
     best = max(scored, key=lambda team: team.mean or 0.0) if first is None else scored[first]
-    close = [t.label for t, near in zip(scored, marked, strict=True) if near and t is not best]
+    others = [team for team in scored if team is not best]
+    close = [team.label for team in others if not told_above(best.by_seed, team.by_seed)]
     text = f"{best.label} scores highest on {dataset}: {_score(best)}."
     if brief:
         text = f"Highest: {best.label}."
