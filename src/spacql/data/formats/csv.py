@@ -2,32 +2,21 @@
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
-from spacql.data.formats.tables import from_table
-from spacql.errors import DataError, InputError
-from spacql.files import read_record, regular_file
+from spacql.data.formats.tables import from_files
+from spacql.errors import DataError
+from spacql.files import regular_file
 
 
 def import_csv(
     source: Path | str, bounds: OutOfBounds = "refuse", mapping: Path | None = None
 ) -> Dataset:
     """Read a table; see `spacql.data.formats.tables` for its columns."""
-    source = Path(source)
-    files = sorted(source.glob("*.csv")) if source.is_dir() else [source]
-    if not files:
-        raise InputError(f"There is no .csv file in {source}.")
-    tables = [_read(file) for file in files]
-    for file, table in zip(files, tables, strict=True):
-        if list(table) != list(tables[0]):
-            raise DataError(f"{file} has other columns than {files[0]}.")
-    whole = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    brought = read_record(mapping, dict[str, Any]) if mapping else {}
-    return from_table(whole, brought, source.stem, bounds)
+    return from_files(source, "csv", _read, bounds, mapping)
 
 
 def _read(file: Path) -> dict[str, np.ndarray]:

@@ -8,9 +8,9 @@ import numpy as np
 from spacql.data.arrays import free_memory, refuse_larger
 from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
-from spacql.data.formats.tables import from_table
-from spacql.errors import DataError, InputError, MissingExtra
-from spacql.files import read_record, regular_file
+from spacql.data.formats.tables import from_files
+from spacql.errors import DataError, MissingExtra
+from spacql.files import regular_file
 
 ROWS = 65_536  # that are read at a time
 
@@ -23,17 +23,7 @@ def import_parquet(
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:
         raise MissingExtra("Reading Parquet", "parquet") from error
-    source = Path(source)
-    files = sorted(source.glob("*.parquet")) if source.is_dir() else [source]
-    if not files:
-        raise InputError(f"There is no .parquet file in {source}.")
-    tables = [_read(file) for file in files]
-    for file, table in zip(files, tables, strict=True):
-        if list(table) != list(tables[0]):
-            raise DataError(f"{file} has other columns than {files[0]}.")
-    whole = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    brought = read_record(mapping, dict[str, Any]) if mapping else {}
-    return from_table(whole, brought, source.stem, bounds)
+    return from_files(source, "parquet", _read, bounds, mapping)
 
 
 def _read(file: Path) -> dict[str, np.ndarray]:

@@ -15,7 +15,8 @@ with `observation` or `obs` and with `action`; in tables of one row per step the
 agent's name after a dot, as `obs_1.kitchen`, `action.kitchen`, `reward.kitchen`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,35 @@ import numpy as np
 from spacql.data.build import from_episodes
 from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
-from spacql.errors import DataError, suggestion
+from spacql.errors import DataError, InputError, suggestion
+from spacql.files import read_record
 
 Table = Mapping[str, np.ndarray]  # columns of equal length
 FLAGS = {"1": True, "1.0": True, "true": True, "yes": True,
          "0": False, "0.0": False, "false": False, "no": False, "": False}  # fmt: skip
 KEYS = ("episode", "step", "agent", "observations", "actions", "reward", "terminal", "action_low",
         "action_high", "task")  # fmt: skip
+
+
+def from_files(
+    source: Path | str,
+    ending: str,
+    read: Callable[[Path], dict[str, np.ndarray]],
+    bounds: OutOfBounds,
+    mapping: Path | None,
+) -> Dataset:
+    """A dataset from one file, or from a folder of files that are read one after the other."""
+    source = Path(source)
+    files = sorted(source.glob(f"*.{ending}")) if source.is_dir() else [source]
+    if not files:
+        raise InputError(f"There is no .{ending} file in {source}.")
+    tables = [read(file) for file in files]
+    for file, table in zip(files, tables, strict=True):
+        if list(table) != list(tables[0]):
+            raise DataError(f"{file} has other columns than {files[0]}.")
+    whole = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    brought = read_record(mapping, dict[str, Any]) if mapping else {}
+    return from_table(whole, brought, source.stem, bounds)
 
 
 def from_table(
