@@ -42,3 +42,9 @@ def test_what_has_no_onnx_form_is_refused(tmp_path):
     (tmp_path / "nothing").mkdir()
     with pytest.raises(InputError, match=r"no policy\.json"):
         export(tmp_path / "nothing", tmp_path / "x.onnx")
+
+
+def test_agents_whose_names_look_alike_get_files_of_their_own():
+    from spacql.policies.onnx import _file_names
+
+    assert _file_names(("arm 1", "arm-1", "leg", "!")) == ["arm-1-0", "arm-1-1", "leg", "agent-3"]

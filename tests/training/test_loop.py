@@ -138,3 +138,25 @@ def test_a_run_continues_only_as_what_it_is(tmp_path: Path) -> None:
     described["config"]["rounds"] = 40
     with pytest.raises(InputError, match=r"has 20 rounds\. aspac does from the first round"):
         open_folder(tmp_path / "b", described, resume=True, lengthen=False)
+
+
+def test_a_lengthened_run_ends_where_it_should_and_as_one_of_that_length(tmp_path: Path) -> None:
+    dataset = toy_dataset()
+    small = {"batch_size": 8, "hidden": (8,)}
+    train("bc", dataset, out=tmp_path / "a", rounds=25, **small)
+    longer = train("bc", dataset, out=tmp_path / "a", resume=True, rounds=40, **small)
+    whole = train("bc", dataset, out=tmp_path / "b", rounds=40, **small)
+    rounds = [row["round"] for row in read_metrics(tmp_path / "a" / "metrics.jsonl")]
+    assert rounds == list(range(1, 41))
+    seen = [np.ones(size) for size in dataset.spec.observation_sizes]
+    for ours, theirs in zip(longer.policy.act(seen), whole.policy.act(seen), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_metric_that_could_not_be_read_again_is_refused() -> None:
+    from spacql.training.metrics import rows_of
+
+    with pytest.raises(InputError, match="'table' has the shape"):
+        rows_of({"table": np.zeros((3, 2, 2))}, 1)
+    with pytest.raises(InputError, match="at least one metric"):
+        rows_of({}, 1)

@@ -2,6 +2,7 @@
 for each agent. The batch is free; every file is compared with `Policy.act` before it is kept.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def export(policy: Policy, out: Path, per_agent: bool = False) -> dict[Path, flo
     numbers = range(len(policy.agents))
     plain = out.with_suffix("") if out.suffix == ".onnx" else out
     files = (
-        {plain / f"{_file_name(policy.agents[i], i)}.onnx": (i,) for i in numbers}
+        {plain / f"{name}.onnx": (i,) for i, name in enumerate(_file_names(policy.agents))}
         if per_agent
         else {plain.with_name(plain.name + ".onnx"): tuple(numbers)}
     )
@@ -119,11 +120,13 @@ def deviation(runtime: Any, data: bytes, policy: Policy, chosen: Sequence[int]) 
     return worst
 
 
-def _file_name(agent: str, number: int) -> str:
-    """An agent's name comes from a file, and is only text."""
-    from re import sub
-
-    return sub(r"[^\w-]+", "-", agent).strip("-") or f"agent-{number}"
+def _file_names(agents: Sequence[str]) -> list[str]:
+    """Agents' names come from a file, and are only text. Each gets a name of its own."""
+    names = [re.sub(r"[^\w-]+", "-", agent).strip("-") for agent in agents]
+    return [
+        name if name and names.count(name) == 1 else f"{name or 'agent'}-{i}"
+        for i, name in enumerate(names)
+    ]
 
 
 def _packages() -> tuple[Any, Any]:

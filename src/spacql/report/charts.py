@@ -153,7 +153,7 @@ def line_chart(title: str, series: Sequence[Series], *, note: str = "", x_name: 
     if not drawn:
         return None
     every_x = np.concatenate([xs for _, xs, _ in drawn])
-    values = [float(v) for _, _, ys in drawn for v in (ys.min(), ys.max())]
+    values = [float(v) for _, _, ys in drawn for v in (np.nanmin(ys), np.nanmax(ys))]
     y = scale_of(values, ticks=4)
     left, right = float(every_x.min()), float(every_x.max())
     right = right if right > left else left + 1
@@ -171,12 +171,12 @@ def line_chart(title: str, series: Sequence[Series], *, note: str = "", x_name: 
         "series": [
             {"name": line.name, "colour": line.colour % COLOURS, "x": xs.tolist(),
              "seeds": [seed for seed, _ in line.seeds],
-             "y": [[float(f"{v:.4g}") for v in row] for row in ys]}
+             "y": [[float(f"{v:.4g}") if np.isfinite(v) else None for v in row] for row in ys]}
             for line, xs, ys in drawn
         ],
     }  # fmt: skip
     ends = "; ".join(
-        f"{line.name} ends at {short(float(ys[:, -1].mean()))}" for line, _, ys in drawn
+        f"{line.name} ends at {short(float(np.nanmean(ys[:, -1])))}" for line, _, ys in drawn
     )
     return tag(
         "figure",
@@ -207,7 +207,7 @@ def _round(tick: float) -> str:
 
 def _ends(drawn: Sequence[tuple[Series, np.ndarray, np.ndarray]], y: Scale) -> Markup:
     """The names of lines at their ends, moved apart where they would overlap."""
-    found = [(100 - y.at(float(ys[:, -1].mean())), line) for line, _, ys in drawn]
+    found = [(100 - y.at(float(np.nanmean(ys[:, -1]))), line) for line, _, ys in drawn]
     places = sorted(found, key=lambda pair: pair[0])
     below, labels = -np.inf, []
     for place, line in places:
@@ -219,28 +219,30 @@ def _ends(drawn: Sequence[tuple[Series, np.ndarray, np.ndarray]], y: Scale) -> M
 
 
 def _common(line: Series) -> tuple[np.ndarray, np.ndarray]:
-    """The places that all seeds have, and their values (seeds, places)."""
+    """The places that any seed has, and their values (seeds, places): NaN where a seed lacks one,
+    as one that diverged or is under way."""
     curves = [dict(points) for _, points in line.seeds if points]
     if not curves:
         return np.zeros(0), np.zeros((0, 0))
-    xs = sorted(set(curves[0]).intersection(*curves[1:])) or sorted(curves[0])
-    kept = [curve for curve in curves if all(x in curve for x in xs)]
-    return np.array(xs, float), np.array([[curve[x] for x in xs] for curve in kept])
+    xs = sorted(set().union(*curves))
+    return np.array(xs, float), np.array([[curve.get(x, np.nan) for x in xs] for curve in curves])
 
 
 def _line(line: Series, xs: np.ndarray, ys: np.ndarray, x: Scale, y: Scale) -> Markup:
     def path(values: np.ndarray) -> str:
         return "M" + "L".join(
-            f"{x.at(a)} {round(100 - y.at(b), 2)}" for a, b in zip(xs, values, strict=True)
+            f"{x.at(a)} {round(100 - y.at(b), 2)}"
+            for a, b in zip(xs, values, strict=True)
+            if np.isfinite(b)
         )
 
     parts = []
     if len(ys) > 1:
-        back = path(ys.min(axis=0))[1:].split("L")[::-1]
-        band = path(ys.max(axis=0)) + "L" + "L".join(back) + "Z"
+        back = path(np.nanmin(ys, axis=0))[1:].split("L")[::-1]
+        band = path(np.nanmax(ys, axis=0)) + "L" + "L".join(back) + "Z"
         parts.append(tag("path", d=band, class_="band"))
         parts += [tag("path", d=path(row), class_="one") for row in ys]
-    parts.append(tag("path", d=path(ys.mean(axis=0)), class_="mean"))
+    parts.append(tag("path", d=path(np.nanmean(ys, axis=0)), class_="mean"))
     return tag("g", parts, class_=f"series s{line.colour % COLOURS}", data_name=line.name)
 
 

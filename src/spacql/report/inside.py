@@ -31,7 +31,7 @@ def inside(subject: Subject) -> Markup | None:
     """Charts of every metric for few datasets; the weights and a table for many."""
     parts: list[Any] = []
     if len(subject.datasets) <= FEW:
-        if subject.colours.keys() - {subject.shown[0].label}:
+        if len(subject.colours) > 1:
             parts.append(series_legend(list(subject.colours.items())))
         for dataset, found in subject.datasets.items():
             charts = of_dataset(found, subject)
@@ -99,9 +99,9 @@ def _by_part(team: Team, name: str, title: str, note: str) -> Markup | None:
     agents = team.first.agents
 
     def label(k: int) -> str:
-        if per_k or len(agents) != count:
-            return f"k = {k + 1}" if per_k else f"{name} {k + 1}"
-        return agents[k]
+        if per_k:
+            return _replaced(team, count)[k]
+        return agents[k] if len(agents) == count else f"{name} {k + 1}"
 
     def at(k: int) -> Any:
         return lambda point: point[name][k] if isinstance(point.get(name), list) else None
@@ -113,6 +113,20 @@ def _by_part(team: Team, name: str, title: str, note: str) -> Markup | None:
     if _constant(series):
         return None
     return line_chart(title, series, note=note, named=True)
+
+
+def _replaced(team: Team, count: int) -> list[str]:
+    """Who is replaced where a target has so many parts: k agents each, as SPaCQL; one agent, as
+    ICQL-QS; or one set, of all agents or of as many as a bandit said."""
+    chosen = team.first.config.get("replaced") or range(1, count + 1)
+    agents = team.first.agents
+    if team.algorithm == "icql-qs" and len(agents) == count:
+        return list(agents)
+    if count == 1 and not team.first.config.get("replaced"):
+        return ["k as drawn" if team.algorithm == "plcql" else "all agents"]
+    return (
+        [f"k = {k}" for k in chosen] if len(chosen) == count else [f"{k + 1}" for k in range(count)]
+    )
 
 
 def _constant(series: Sequence[Series]) -> bool:

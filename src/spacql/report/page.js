@@ -57,7 +57,7 @@ for (const frame of document.querySelectorAll(".frame")) {
     for (const series of chart.series) {
       const at = series.x.indexOf(x);
       if (at < 0) continue;
-      const values = series.y.map(row => row[at]);
+      const values = series.y.map(row => row[at]).filter(value => value !== null);
       const mean = values.reduce((a, b) => a + b, 0) / values.length;
       const seeds = values.length > 1 ? "  (" + values.map(short).join(", ") + ")" : "";
       texts.push(series.name + ": " + short(mean) + seeds);

@@ -176,8 +176,9 @@ def real(subject: Subject) -> Markup | None:
                 continue
             low, high = statistics.low, statistics.high
             word = verdicts.compare(statistics)
-            counts = tally.setdefault(other.label, {})
-            counts[word] = counts.get(word, 0) + 1
+            if first.label == subject.shown[0].label:
+                counts = tally.setdefault(other.label, {})
+                counts[word] = counts.get(word, 0) + 1
             interval = None if low is None or high is None else (low, high)
             rows.append(
                 Row(

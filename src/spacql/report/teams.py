@@ -95,7 +95,9 @@ def teams(runs: Sequence[Trained], *, choose: bool = False) -> tuple[list[Team],
         groups.setdefault((run.dataset, run.algorithm, signature(run.config)), []).append(run)
     rivals: dict[tuple[str, str], list[list[Trained]]] = {}
     for (dataset, algorithm, _), members in groups.items():
-        members.sort(key=lambda run: run.seed)
+        # A run that was repeated says nothing new.
+        once = {(run.seed, run.identity, run.label): run for run in reversed(members)}
+        members = sorted(once.values(), key=lambda run: run.seed)
         rivals.setdefault((dataset, algorithm), []).append(members)
     shown: list[Team] = []
     others: list[Team] = []

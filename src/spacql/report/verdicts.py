@@ -68,7 +68,7 @@ def against_log(team: Team) -> str:
 def compare(found: Statistics) -> str:
     """A difference in a word: by its interval, or not known."""
     if found.low is None or found.high is None:
-        return "one seed"
+        return "one seed" if found.seeds == 1 else "unclear"
     if found.low > 0:
         return "ahead"
     return "behind" if found.high < 0 else "unclear"

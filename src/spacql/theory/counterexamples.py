@@ -110,9 +110,11 @@ def witness_value_error_paper_constant() -> Check:
 
 
 def linear_beats_joint(pi: Policies, mu: Policies, subset: Sequence[int]) -> Check:
-    """The Remark after Theorem 1: sum_{i in S} TV(pi_i, mu_i) improves on TV(pi^(S), mu).
+    """The Remark after Theorem 1, read of several agents: sum_{i in S} TV(pi_i, mu_i) improves on
+    TV(pi^(S), mu).
 
-    For one agent the two are equal, for more the joint one is the smaller.
+    For one agent, of which the paper says it strictly, the two are equal; for more the joint one
+    is the smaller.
     """
     behaviour = product(mu)
     joint = sup_tv(replace(behaviour, pi, subset, tuple(m.shape[1] for m in mu)), behaviour)

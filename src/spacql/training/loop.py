@@ -69,7 +69,6 @@ def fit(
     `say` is told what the user should know although the training goes on.
     """
     rows = usable_rows(algorithm, dataset)
-    chunk = chunk_length(config.rounds, schedule)
     init = jax.jit(partial(algorithm.init, spec=dataset.spec, config=config,
                            statistics=dataset.statistics()))  # fmt: skip
     state = init(jax.random.key(seed))
@@ -78,6 +77,7 @@ def fit(
     done = checkpoints.latest(at_most=whole_rounds(folder / "metrics.jsonl")) or 0
     if done:
         state = checkpoints.restore(done, state)
+    chunk = chunk_length(config.rounds, schedule, done)
     metrics_file = MetricsFile(folder / "metrics.jsonl", after=done)
     log = Loggers(loggers, folder, {"seed": seed, **vars(config)})
     run_chunk = compiled_chunk(algorithm, config)
@@ -101,8 +101,9 @@ def fit(
             metrics_file.write(new)
             log.write(new)
             if last or done % schedule.checkpoint_every == 0:
-                checkpoints.save(done, state)
+                # The policy first: what a checkpoint stands for is not done again.
                 algorithm.policy(state).save(folder / "policy")
+                checkpoints.save(done, state)
                 saved = done
             now = time.monotonic()
             if not compiled_at:  # the first chunk is mostly compiling, and says nothing of speed
@@ -142,10 +143,11 @@ def usable_rows(algorithm: Algorithm, dataset: Dataset) -> np.ndarray:
     return rows
 
 
-def chunk_length(rounds: int, schedule: Schedule) -> int:
+def chunk_length(rounds: int, schedule: Schedule, done: int = 0) -> int:
     """Rounds per compiled call: a divisor of everything that happens between chunks, so that one
-    compiled length serves a run, whether or not it was interrupted."""
-    common = gcd(rounds, schedule.evaluate_every, schedule.checkpoint_every)
+    compiled length serves a run, whether or not it was interrupted; and of what is `done`, where a
+    shorter run ended that is lengthened."""
+    common = gcd(rounds, schedule.evaluate_every, schedule.checkpoint_every, done)
     return max(length for length in range(1, CHUNK + 1) if common % length == 0)
 
 

@@ -77,6 +77,10 @@ def rows_of(metrics: Mapping[str, Any], first_round: int) -> list[dict[str, Any]
     arrays = {name: np.asarray(values, np.float64) for name, values in metrics.items()}
     if not arrays:
         raise InputError("An algorithm's update must return at least one metric, such as a loss.")
+    for name, values in arrays.items():
+        if values.ndim not in (1, 2):
+            raise InputError(f"The metric {name!r} has the shape {values.shape[1:]}; a metric is a "
+                             "number, or a row of numbers.")  # fmt: skip
     count = len(next(iter(arrays.values())))
     return [
         {"round": first_round + k} | {name: x[k].tolist() for name, x in sorted(arrays.items())}
