@@ -16,6 +16,10 @@ class DataError(InputError):
     """A dataset that is wrong or damaged; the message names field, agent and row."""
 
 
+class NoRoom(DataError):
+    """Data may be sound, and there is not enough memory or disk for it."""
+
+
 class MissingExtra(SpacqlError, ImportError):
     """A feature whose optional packages are not installed; the message has the command."""
 

@@ -196,12 +196,13 @@ def open_folder(
         if not lengthen:
             raise InputError(
                 f"The run in {folder} has {other['rounds']:,} rounds. {there['algorithm']} does "
-                "from the first round what its length says: begin anew in another --out."
+                f"from the first round what its length says: continue it with --rounds "
+                f"{other['rounds']}, or begin anew in another --out."
             )
         if (trained := newest_checkpoint(folder)) > mine["rounds"]:
             raise InputError(
                 f"The run in {folder} is trained for {trained:,} rounds already; it cannot end "
-                f"after {mine['rounds']:,}. Choose another --out."
+                f"after {mine['rounds']:,}. Give more --rounds, or choose another --out."
             )
         write_json(path, {**there, "config": other | {"rounds": mine["rounds"]}})
 

@@ -210,3 +210,10 @@ def test_the_same_agents_in_another_order_are_refused(evaluator):
         evaluator.evaluate(swapped)
     with pytest.raises(InputError, match="at least one estimator"):
         evaluator.evaluate(policy, ())
+
+
+def test_short_episodes_of_costs_are_not_held_to_the_longest_ones_best():
+    evaluator = Evaluator(unequal([2] * 38 + [10, 10]), model_config=MODEL)
+    best = evaluator.dataset.team_reward[evaluator.dataset.transition_rows()].max()
+    assert evaluator.highest == pytest.approx(float(best * evaluator.steps.mean()))
+    assert evaluator.highest > evaluator.log.mean

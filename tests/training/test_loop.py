@@ -11,7 +11,15 @@ from spacql.algorithms import bc
 from spacql.algorithms.settings import configure
 from spacql.errors import Diverged, InputError
 from spacql.files import read_json, write_json
-from spacql.runs import default_folder, describe, every, open_folder, run_folder, train
+from spacql.runs import (
+    default_folder,
+    describe,
+    every,
+    lengthens,
+    open_folder,
+    run_folder,
+    train,
+)
 from spacql.training.loop import Schedule, chunk_length, sampled
 from spacql.training.metrics import MetricsFile, read_metrics
 
@@ -133,6 +141,8 @@ def test_a_run_continues_only_as_what_it_is(tmp_path: Path) -> None:
     longer = train("bc", dataset, out=tmp_path / "a", resume=True, **(small | {"rounds": 30}))
     assert longer.result["rounds"] == 30
     # aspac's anchor looks at the share of all rounds: a longer run is another one from the start.
+    assert lengthens(configure("cfcql"))
+    assert not lengthens(configure("aspac"))
     described = describe("aspac", configure("aspac", "toy", {"rounds": 20}), dataset, 0)
     open_folder(tmp_path / "b", described, resume=False, lengthen=False)
     described["config"]["rounds"] = 40

@@ -185,8 +185,9 @@ def check(config: Training, name: str = "The configuration") -> Training:
         raise InputError(f"target_rate is {target_rate}; it must be above 0 and at most 1.")
     for field in ("alpha", "policy_samples", "target_noise", "sample_noise", "action_cost",
                   "tanh_cost"):  # fmt: skip
-        if getattr(config, field, 0) < 0:
-            raise InputError(f"{field} is {getattr(config, field)}; it must be 0 or more.")
+        value = getattr(config, field, 0)
+        if isinstance(value, int | float) and value < 0:
+            raise InputError(f"{field} is {value}; it must be 0 or more.")
     return config
 
 

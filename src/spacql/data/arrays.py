@@ -15,7 +15,7 @@ from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
-from spacql.errors import DataError
+from spacql.errors import DataError, NoRoom
 from spacql.files import decoding, regular_file
 
 NUMBERS = "fiub"  # kinds of dtype: real numbers and booleans
@@ -131,7 +131,7 @@ def _odd(member: zipfile.ZipInfo) -> str:
 def refuse_larger(what: Path | str, needed: int, free: int, of: str) -> None:
     """Refuse what would not fit before any of it is unpacked."""
     if needed > free:
-        raise DataError(f"{what} unpacks to {needed:,} bytes, and {free:,} of {of} are free.")
+        raise NoRoom(f"{what} unpacks to {needed:,} bytes, and {free:,} of {of} are free.")
 
 
 def free_memory() -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from spacql.data.arrays import open_zip, refuse_larger
-from spacql.errors import DataError, InputError
+from spacql.errors import DataError, InputError, NoRoom
 from spacql.files import new_folder, plain_disk_errors, safe_name, sha256
 from spacql.progress import progress
 
@@ -65,6 +65,8 @@ def fetch(
                 names = [safe_name(f"{v.parent.stem}-{v.name}".lower()) for v in found]
             for vault, label in zip(found, names, strict=True):
                 save_dataset(import_vault(vault, bounds="clip"), folder / label)
+        except NoRoom:
+            raise
         except DataError as error:  # else the next attempt would find it and not download again
             archive.unlink(missing_ok=True)
             raise DataError(f"{error} The archive was removed.") from error

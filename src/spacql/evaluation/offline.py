@@ -133,10 +133,11 @@ class Evaluator:
 
     @cached_property
     def highest(self) -> float:
-        """What an episode would return that is as long as any, of nothing but the best reward."""
+        """What episodes of these lengths would return on average, of nothing but the best reward;
+        where the task may end, at least what is got by ending it."""
         rewards = self.dataset.team_reward[self.dataset.transition_rows()]
-        highest = self.horizon * float(rewards.max())
-        return max(highest, 0.0) if self.dataset.terminated.any() else highest
+        highest = self.steps * float(rewards.max())
+        return float((np.maximum(highest, 0) if self.dataset.terminated.any() else highest).mean())
 
     @cached_property
     def logged(self) -> tuple[np.ndarray, np.ndarray]:
@@ -205,7 +206,12 @@ class Evaluator:
         critics = fqe.fit(self.dataset, self.rows, policy, config, self.seed,
                           lambda share: self.report(label, share))  # fmt: skip
         found = fqe.values(critics, self.dataset, policy, self.start, config)
-        gain = (found - self.behaviour_value[robust]) * self.length * (1 - self.discount)
+        # From a discounted value to the sum of an episode's rewards: of one that ends after so many
+        # steps, or of one that goes on and is only cut.
+        lengths = np.diff(self.dataset.starts)[self.episodes] - 1
+        ends = lengths / (1 - self.discount**lengths)
+        whole = np.where(self.dataset.terminated[self.episodes], ends, self.length)
+        gain = (found - self.behaviour_value[robust]) * whole * (1 - self.discount)
         returned = self.dataset.team_returns[self.episodes] + gain
         return [interval(returned, self.seed), interval(found, self.seed)]
 

@@ -16,6 +16,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -216,7 +217,7 @@ def _follow(process: "subprocess.Popen[str]", folder: Path, tell: Callable[[Even
         last = (errors or said or [""])[-1][:500]
         died = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
         if said and (folder / "run.json").exists():
-            with new_file(folder / "error.txt") as temporary:
+            with suppress(SpacqlError, OSError), new_file(folder / "error.txt") as temporary:
                 temporary.write_text("".join(complaints))
             last += f" (all of it is in {folder / 'error.txt'})"
         tell(Event("failed", error=f"The process {died}. {last}".strip()))

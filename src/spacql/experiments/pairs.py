@@ -119,10 +119,10 @@ def highest(column: Sequence[Mapping[int, float]], enough: int) -> int | None:
     return max(there, key=mean)
 
 
-def told_above(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
-    """Whether the first is higher, seed by seed, and not by chance."""
+def told_above(first: Mapping[int, float], second: Mapping[int, float], enough: int) -> bool:
+    """Whether the first is higher, on enough seeds that both have, and not by chance."""
     gap = mean_over(differences({"": first}, {"": second}))
-    return gap is not None and gap.told and gap.mean > 0
+    return gap is not None and gap.seeds >= enough and gap.told and gap.mean > 0
 
 
 def may_be_best(column: Sequence[Mapping[int, float]], enough: int) -> list[bool]:
@@ -132,6 +132,6 @@ def may_be_best(column: Sequence[Mapping[int, float]], enough: int) -> list[bool
     if len(there) < 2:
         return [False] * len(column)
     return [
-        k in there and not any(told_above(column[j], column[k]) for j in there)
+        k in there and not any(told_above(column[j], column[k], enough) for j in there)
         for k in range(len(column))
     ]

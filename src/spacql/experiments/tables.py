@@ -28,7 +28,7 @@ ONE_SEED = "With one seed nothing can be told apart, and nothing is marked."
 ENOUGH = 3  # seeds: the interval of fewer says little
 OF_DIFFERENCES = (
     "Differences of scores, seed by seed: both methods see the same dataset. Mean over seeds "
-    "[its 95 % t interval]. Marked: intervals without 0."
+    "[its 95 % t interval]. Marked: intervals without 0, of three seeds or more."
 )
 
 
@@ -127,6 +127,7 @@ def _pair(plan: Plan, block: Block, store: Store, pair: tuple[Method, Method]) -
         runs = [plan.stored(store, method, column) for method in pair]
         found = difference(*runs)
         apart = found is not None and (found.low or 0) * (found.high or 0) > 0
+        apart = apart and found is not None and found.seeds >= ENOUGH
         diverged = sum(run.score is None for both in runs for run in both)
         config = plan.cell(pair[0], column)[0].config
         row.append(

@@ -55,10 +55,15 @@ def overview(subject: Subject) -> str:
     if not complete or len(order) < 2:
         return ""
     first = order[0]
-    return (
+    text = (
         f"{first.label} has the highest mean score, {number(first.mean)}, over "
-        f"{count(complete, 'dataset')}. No other can be told above it seed by seed on "
-        f"{first.near} of {len(subject.datasets)}."
+        f"{count(complete, 'dataset')}."
+    )
+    if not any(one.near for one in order):  # too few seeds to tell
+        return text
+    return (
+        f"{text} No other can be told above it seed by seed on {first.near} of "
+        f"{len(subject.datasets)}."
     )
 
 

@@ -22,7 +22,7 @@ def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str
     first = highest(scores, ENOUGH)
     best = max(scored, key=lambda team: team.mean or 0.0) if first is None else scored[first]
     others = [team for team in scored if team is not best]
-    close = [team.label for team in others if not told_above(best.by_seed, team.by_seed)]
+    close = [team.label for team in others if not told_above(best.by_seed, team.by_seed, ENOUGH)]
     text = f"{best.label} scores highest on {dataset}: {_score(best)}."
     if brief:
         text = f"Highest: {best.label}."
@@ -69,6 +69,8 @@ def compare(found: Statistics) -> str:
     """A difference in a word: by its interval, or not known."""
     if found.low is None or found.high is None:
         return "one seed" if found.seeds == 1 else "unclear"
+    if found.seeds < ENOUGH:
+        return "unclear"
     if found.low > 0:
         return "ahead"
     return "behind" if found.high < 0 else "unclear"

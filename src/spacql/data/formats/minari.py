@@ -54,23 +54,22 @@ def _bounded(data: Path) -> None:
         return
     import h5py
 
-    claimed = 0
-
-    # What these return ends the visit. An exception in them would become another one.
-    def leads_away(name: str, link: Any) -> str | None:
-        return None if isinstance(link, h5py.HardLink) else name
-
-    def lies_elsewhere(name: str, found: Any) -> str | None:
-        nonlocal claimed
-        if not isinstance(found, h5py.Dataset):
-            return None
-        claimed += found.nbytes
-        return name if found.external or found.is_virtual else None
-
+    links: dict[str, Any] = {}
+    claimed, seen = 0, set()
     with decoding(main, DataError), h5py.File(main) as file:
-        away = file.visititems_links(leads_away) or file.visititems(lies_elsewhere)
-    if away:
-        raise DataError(f"{main}: {away} lies elsewhere.")
+        file.visititems_links(links.__setitem__)
+        for name, link in links.items():
+            if not isinstance(link, h5py.HardLink):
+                raise DataError(f"{main}: {name} lies elsewhere.")
+            found = file[name]
+            address = h5py.h5o.get_info(found.id).addr
+            if address in seen:
+                raise DataError(f"{main}: {name} has another name, too.")
+            seen.add(address)
+            if isinstance(found, h5py.Dataset):
+                if found.external or found.is_virtual:
+                    raise DataError(f"{main}: {name} lies elsewhere.")
+                claimed += found.nbytes
     if claimed > MOST_PACKED * size:
         raise DataError(f"{main} claims {claimed:,} bytes, and the files have {size:,}.")
     refuse_larger(main, claimed, free_memory(), "memory")

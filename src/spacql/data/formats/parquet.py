@@ -27,7 +27,7 @@ def import_parquet(
 
 
 def _read(file: Path) -> dict[str, np.ndarray]:
-    """The columns of numbers and of text. Others, such as lists, are left out."""
+    """The columns of numbers, times and text. Others, such as lists, are left out."""
     from pyarrow import parquet, types
 
     regular_file(file)
@@ -36,7 +36,8 @@ def _read(file: Path) -> dict[str, np.ndarray]:
         opened = parquet.ParquetFile(file)
         schema, about = opened.schema_arrow, opened.metadata
         text = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
-        names = [f.name for f in schema if f.name in text or types.is_primitive(f.type)]
+        flat = (types.is_primitive, types.is_dictionary, types.is_decimal)
+        names = [f.name for f in schema if f.name in text or any(kind(f.type) for kind in flat)]
         if len(set(schema.names)) < len(schema.names):
             raise DataError(f"{file} has two columns of one name.")
         stored = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
@@ -54,7 +55,7 @@ def _read(file: Path) -> dict[str, np.ndarray]:
         raise
     except Exception as error:  # whatever pyarrow makes of a file that is none
         raise DataError(f"{file} cannot be read as Parquet: {str(error)[:200]}.") from error
-    return {name: np.concatenate(found) for name, found in parts.items() if found}
+    return {name: np.concatenate(found or [np.zeros(0)]) for name, found in parts.items()}
 
 
 def _cells(column: Any) -> np.ndarray:
@@ -63,4 +64,8 @@ def _cells(column: Any) -> np.ndarray:
         words = np.array([*map(str, column.dictionary.to_pylist()), "None"], object)
         return words[column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)]
     values = column.to_numpy(zero_copy_only=False)
-    return values if values.dtype.kind in "fiu" else np.array([*map(str, values)], object)
+    if values.dtype.kind in "mM":  # times
+        return values.astype(np.int64)
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64) if values.dtype.kind == "b" else values
+    return np.array([str(int(v)) if isinstance(v, bool) else str(v) for v in values], object)
