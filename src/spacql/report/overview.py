@@ -62,8 +62,8 @@ def overview(subject: Subject) -> str:
     if not any(one.near for one in order):  # too few seeds to tell
         return text
     return (
-        f"{text} No other can be told above it seed by seed on {first.near} of "
-        f"{len(subject.datasets)}."
+        f"{text} None of those with three seeds or more can be told above it seed by seed on "
+        f"{first.near} of {len(subject.datasets)}."
     )
 
 
@@ -77,8 +77,8 @@ def standings_table(subject: Subject) -> Markup:
     ]  # fmt: skip
     caption = f"Over {count(len(subject.datasets), 'dataset')}"
     note = (
-        "Best or tied: three seeds or more, and none told above it by the 95 % t interval of the "
-        "differences seed by seed. "
+        "Highest, and best or tied: of those with three seeds or more. Tied: none is told above it "
+        "by the 95 % t interval of the differences seed by seed. "
         f"Mean score: over the {complete} datasets that all have seen."
     )
     head = ["algorithm", "mean score", "highest on", "best or tied on"]
