@@ -100,7 +100,10 @@ def test_notes_say_whose_rounds_and_penalties_are_others(monkeypatch) -> None:
     shorter = make_plan("table2", only=only, rounds=100)
     expected = ": 100 × 5 in spread INSTEAD OF 2,000 rounds (macql 250 × 1)."
     assert tables.rounds(shorter).endswith(expected)
-    assert tables.penalties(make_plan("ablation")) == ["Penalty: as the columns say."]
+    ablation = make_plan("ablation")
+    assert tables.penalties(ablation) == ["Penalty: log-sum-exp, or as the columns say."]
+    policy = make_plan("ablation", only=("random, policy",))
+    assert tables.penalties(policy) == ["Penalty: as the columns say."]
 
 
 def test_differences_are_taken_seed_by_seed(tmp_path) -> None:

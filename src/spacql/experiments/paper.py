@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from importlib.resources import files
-from itertools import product
 from typing import Any
 
 from spacql.errors import InputError, suggestion
@@ -20,22 +19,20 @@ from spacql.experiments.plans import (
 from spacql.files import read_json
 from spacql.worlds import TASKS
 
-PENALTIES = ("log-sum-exp", "policy")
 PENALISED = ("spacql", "icql-qs", "cfcql")
 # ASPAC's alpha where its sweeps (`spacql results sweeps aspac`) say another than that for all data.
 OWN_ALPHA: dict[str, float] = {"world-expert": 0.3, "halfcheetah-medium": 0.05}
-IN_FULL = {"penalty_agents": "all", "penalty_every": 1}  # of every agent at every transition
+IN_FULL = {"penalty_agents": "all", "penalty_every": 1}
 
 
 def columns(task: str) -> tuple[Column, ...]:
     return tuple(Column(quality, f"{task}-{quality}") for quality in QUALITIES)
 
 
-def with_both_penalties(task: str, qualities: Iterable[str]) -> tuple[Column, ...]:
-    return tuple(
-        Column(f"{quality}, {penalty}", f"{task}-{quality}", {"penalty": penalty})
-        for quality, penalty in product(qualities, PENALTIES)
-    )
+def random_and_expert(penalty: str = "") -> tuple[Column, ...]:
+    """In spread, with the penalty of the settings or with another."""
+    label, overrides = (f", {penalty}", {"penalty": penalty}) if penalty else ("", {})
+    return tuple(Column(q + label, f"spread-{q}", overrides) for q in ("random", "expert"))
 
 
 def plain(names: Iterable[str]) -> tuple[Method, ...]:
@@ -84,18 +81,21 @@ def pairs(against: str = "aspac") -> tuple[Block, ...]:
 
 
 def ablation() -> tuple[Block, ...]:
+    """Each target with few critics and with many; and each algorithm with the paper's penalty."""
+    cfcql, icql_qs, spacql = critics("cfcql", 2), critics("icql-qs", 2), critics("spacql", 10)
     methods = (
-        critics("cfcql", 2),
-        Method("cfcql, penalty in full", "cfcql", {"critics": 2} | IN_FULL),
+        cfcql,
         critics("cfcql", 10),
-        critics("icql-qs", 2),
+        icql_qs,
         critics("icql-qs", 10),
-        Method("spacql, uniform weights", "spacql", {"critics": 10, "mixing": "uniform"}),
         critics("spacql", 2),
-        critics("spacql", 5),
-        critics("spacql", 10),
+        spacql,
+        Method("spacql, uniform weights", "spacql", {"critics": 10, "mixing": "uniform"}),
     )
-    return (Block("spread", methods, with_both_penalties("spread", ("random", "expert"))),)
+    return (
+        Block("spread", methods, random_and_expert()),
+        Block("spread, policy penalty", (cfcql, icql_qs, spacql), random_and_expert("policy")),
+    )
 
 
 def aspac() -> tuple[Block, ...]:
@@ -112,14 +112,6 @@ def aspac() -> tuple[Block, ...]:
     return tuple(Block(task, methods, columns(task)) for task in ("spread", "tag"))
 
 
-def algorithms() -> tuple[Block, ...]:
-    both = with_both_penalties("spread", ("random", "expert"))
-    return (
-        Block("spread", plain(registered()), columns("spread"), published=True),
-        Block("spread, both penalties", plain(PENALISED), both),
-    )
-
-
 def settings() -> tuple[Block, ...]:
     """CFCQL with what the reference code has instead, one thing at a time."""
     methods = (
@@ -127,14 +119,14 @@ def settings() -> tuple[Block, ...]:
         Method("two layers of 64 units", "cfcql", {"hidden": (64, 64)}),
         Method("five critic steps for one of actors", "cfcql", {"rounds": 3000, "updates": 5}),
         Method("ten uniform actions in the penalty", "cfcql", {"samples": 10, "policy_samples": 0}),
+        Method("penalty at every transition, of every agent", "cfcql", IN_FULL),
     )
     return (Block("spread", methods, columns("spread"), published=True),)
 
 
 def figure2() -> tuple[Block, ...]:
     methods = (critics("cfcql", 10), critics("icql-qs", 10), critics("spacql", 10))
-    qualities = ("random", "expert")
-    return (Block("spread", methods, tuple(Column(q, f"spread-{q}") for q in qualities)),)
+    return (Block("spread", methods, random_and_expert()),)
 
 
 def figure3() -> tuple[Block, ...]:
@@ -154,7 +146,6 @@ PLANS = {
     "pairs": ("One algorithm against every other, seed by seed", pairs),
     "ablation": ("Is it the replacement or the ensemble?", ablation),
     "aspac": ("aspac without each of its parts", aspac),
-    "algorithms": ("All algorithms on spread", algorithms),
     "settings": ("What the settings do to a score", settings),
     "figure1": ("How the agents' actions hang together", tuple),
     "figure2": ("Spread of the ensemble's values at the target's actions", figure2),
