@@ -1,6 +1,6 @@
 """A PettingZoo world of your own: log a behaviour in it, learn from the log, score the team in it.
 
-    pip install 'spacql[pettingzoo]'
+    pip install -e '.[pettingzoo]'
     python examples/own_world.py
 
 A package can offer its world by name, so that `spacql train` and `evaluate` find it:

@@ -24,7 +24,7 @@ def test_a_difference_on_one_dataset_is_a_paired_t_interval() -> None:
     assert (found.datasets, found.seeds, found.mean) == (1, 3, 3)
     assert found.low == pytest.approx(3 - T2 / 3**0.5, abs=1e-5)
     assert found.high == pytest.approx(3 + T2 / 3**0.5, abs=1e-5)
-    assert found.told
+    assert found.significant
 
 
 def test_datasets_of_a_task_are_averaged_within_a_seed_first() -> None:
@@ -55,8 +55,8 @@ def test_seeds_that_a_dataset_of_the_task_lacks_do_not_count() -> None:
 
 def test_one_seed_and_no_spread_tell_nothing() -> None:
     one = mean_over({"tag-random": {0: 50.0}})
-    assert (one.mean, one.low, one.told) == (50, None, False)
-    assert not mean_over({"tag-random": seeds(2, 2, 2)}).told
+    assert (one.mean, one.low, one.significant) == (50, None, False)
+    assert not mean_over({"tag-random": seeds(2, 2, 2)}).significant
     assert mean_over({"tag-random": {}}) is None
     assert mean_over({}) is None
 
@@ -77,27 +77,27 @@ def test_the_best_and_only_what_cannot_be_told_from_it_is_marked() -> None:
     behind = seeds(58, 78.1, 97.9)
     unclear = seeds(90, 50, 95)
     column = [best, behind, unclear, {}, seeds(99), seeds(90, 99)]
-    assert may_be_best(column, 3) == [True, False, True, False, False, False]
-    assert may_be_best([{}, best], 3) == [False, False], "best of nothing"
-    assert may_be_best([seeds(1), seeds(2)], 3) == [False, False], "one seed tells nothing"
+    assert may_be_best(column) == [True, False, True, False, False, False]
+    assert may_be_best([{}, best]) == [False, False], "best of nothing"
+    assert may_be_best([seeds(1), seeds(2)]) == [False, False], "one seed tells nothing"
 
 
 def test_the_best_is_marked_beside_one_that_shares_no_seed_with_it() -> None:
     others = {5: 1.0, 6: 2.0, 7: 3.0}
-    assert may_be_best([seeds(60, 80, 100), others], 3) == [True, True]
+    assert may_be_best([seeds(60, 80, 100), others]) == [True, True]
 
 
 def test_the_highest_is_judged_on_the_seeds_that_all_have() -> None:
     more = seeds(10, 11, 10.5, 90, 95)
     fewer = seeds(20, 21.2, 20.4)
-    assert highest([more, fewer], 3) == 1
-    assert may_be_best([more, fewer], 3) == [False, True]
-    assert highest([more, {5: 1.0, 6: 2.0, 7: 3.0}], 3) == 0, "none shared: by their own"
-    assert highest([more, seeds(99)], 3) is None
+    assert highest([more, fewer]) == 1
+    assert may_be_best([more, fewer]) == [False, True]
+    assert highest([more, {5: 1.0, 6: 2.0, 7: 3.0}]) == 0, "none shared: by their own"
+    assert highest([more, seeds(99)]) is None
 
 
-def test_what_any_other_is_told_above_is_not_the_best() -> None:
+def test_what_another_is_significantly_better_than_is_not_the_best() -> None:
     """The highest has too wide a spread to be told from the last; the one between has not."""
     wide, between, last = seeds(20, 60, 110), seeds(59, 60, 61), seeds(10, 11.5, 11)
-    assert highest([wide, between, last], 3) == 0
-    assert may_be_best([wide, between, last], 3) == [True, True, False]
+    assert highest([wide, between, last]) == 0
+    assert may_be_best([wide, between, last]) == [True, True, False]

@@ -137,6 +137,16 @@ def test_rounding_makes_no_negative_zero() -> None:
         "0.0", "0", "-1", "1.2"]  # fmt: skip
 
 
+def test_rows_without_a_run_are_named_below_their_table(tmp_path) -> None:
+    plan = make_plan("table2", only=("spread-random", "cfcql", "bc"), rounds=60)
+    store = Store(tmp_path / "results")
+    fill(plan, store, {"random/cfcql": [50.0]}, tmp_path / "work")
+    text = tables.markdown(plan, store)
+    assert "| cfcql | 50.0 (1)" in text
+    assert "| bc |" not in text
+    assert "Not run yet in spread: bc." in text
+
+
 def test_markdown_of_differences_shows_the_interval_and_no_deviation(tmp_path) -> None:
     plan = make_plan("differences", only=("spread-random",), rounds=60)
     store = Store(tmp_path / "results")

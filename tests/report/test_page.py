@@ -42,7 +42,7 @@ def test_the_page_needs_nothing_but_itself(two):
 
 def test_a_clear_difference_is_called_one_and_the_dots_are_the_seeds(two):
     assert "spacql scores highest on spread-random" in two
-    assert "Seed by seed it can be told from every other" in two
+    assert "Seed by seed it is significantly better than every other" in two
     assert '<td>ahead</td>' in two  # fmt: skip
     assert two.count('class="seed"') == 2 * 3 + 3 + 1  # two teams, their difference, the legend
 

@@ -28,7 +28,7 @@ def scores(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
         _handle(
             "o",
             OTHERS,
-            "hollow: another is told above it seed by seed, or fewer than three seeds",
+            "hollow: another is significantly better, or fewer than three seeds",
             hollow=True,
         ),
         _handle("D", PAPER, "the paper's number, on its own data", hollow=True),
@@ -37,8 +37,8 @@ def scores(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     caption = (
         "Scores of every algorithm on every dataset: 0 is random, 100 the expert. Mean over seeds "
-        "and, of three or more, its 95 % t interval. Hollow: another is told above it seed by "
-        f"seed, or it has fewer than three seeds. {rounds(plan)}"
+        "and, of three or more, its 95 % t interval. Hollow: another is significantly better, "
+        f"seed by seed, or it has fewer than three seeds. {rounds(plan)}"
     )
     return figure, {"caption": caption, "cells": cells}
 

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from statistics import mean, median
 from typing import Any
 
-from spacql.experiments.pairs import Estimate, Scores, differences, improvement, mean_over
+from spacql.experiments.pairs import ENOUGH, Estimate, Scores, differences, improvement, mean_over
 from spacql.experiments.paper import published
 from spacql.experiments.plans import Plan
 from spacql.experiments.store import Store
-from spacql.experiments.tables import ENOUGH, by_seed, grid, markdown_row, plain_zero
+from spacql.experiments.tables import by_seed, grid, markdown_row, plain_zero
 from spacql.reference import stored as references
 
 OURS = ("spacql", "aspac")  # whose scores are held against SPaCQL's published ones
@@ -68,7 +68,16 @@ def lines(plan: Plan, store: Store) -> list[str]:
             "95 % t interval; only datasets that both have. More likely higher: in how many of "
             "the pairs (a dataset and a seed) the first is, with Wilson's 95 % interval."
         ]
-    return reached(plan, store) if extras(plan, store) else []
+    if not extras(plan, store):
+        return []
+    runs, hours = time_taken(plan, store)
+    return [*reached(plan, store), f"These {runs} trainings took {hours:.1f} hours of one core."]
+
+
+def time_taken(plan: Plan, store: Store) -> tuple[int, float]:
+    """How many trainings are stored, and the hours of one core that they took."""
+    runs = [run for _, m, c in plan.cells() for run in plan.stored(store, m, c)]
+    return len(runs), sum(run.seconds for run in runs) / 3600
 
 
 def shared(scores: Mapping[str, Scores]) -> tuple[list[str], list[str]]:
@@ -98,7 +107,7 @@ def means(plan: Plan, store: Store) -> Extra:
 
 
 def costs(plan: Plan, store: Store) -> Extra:
-    """How often no other is told above a method, and seconds of a run."""
+    """How often no other is significantly better than a method, and seconds of a run."""
     blocks = [grid(plan, block, store) for block in plan.blocks]
     columns = [column for rows in blocks for column in zip(*rows, strict=True)]
     judged = [column for column in columns if any(cell.best for cell in column)]
@@ -120,8 +129,8 @@ def costs(plan: Plan, store: Store) -> Extra:
                         "compared": compared, "seconds": took})  # fmt: skip
     head = ("", "best or tied", "alone", *(f"{task}, s" for task in tasks))
     title = (
-        "Best or tied: no other is told above it, of the datasets with three seeds or more; alone; "
-        "seconds of one run on one core, median"
+        "Best or tied: no other is significantly better, of those that have three seeds or more "
+        "there; alone; seconds of one run on one core, median"
     )
     return Extra(title, head, tuple(rows), tuple(numbers))
 
@@ -161,18 +170,21 @@ def here(dataset: str, score: float) -> float:
 
 
 def reached(plan: Plan, store: Store) -> list[str]:
-    """On how many datasets SPaCQL's published score is reached or passed, and by whom."""
+    """On how many datasets SPaCQL's published score is reached or passed, and by whom; of those
+    with enough seeds."""
     scores = scores_of(plan, store)
     ours, *_, theirs = references(SAME_WORLD)
     found = []
-    for name in OURS:
-        cells = {d: sum(x.values()) / len(x) for d, x in scores.get(name, {}).items() if x}
+    labels = {method.algorithm: method.label for _, method, _ in plan.cells()}
+    for name in (labels.get(algorithm, algorithm) for algorithm in OURS):
+        cells = {d: mean(x.values()) for d, x in scores.get(name, {}).items() if len(x) >= ENOUGH}
         goals = {d: here(d, goal[0]) for d in cells if (goal := published(d, "spacql"))}
         if not goals:
-            found.append(f"{name}: no run.")
+            found.append(f"{name}: too few seeds.")
             continue
         above = [d for d, goal in goals.items() if cells[d] >= goal]
-        of = f"{len(above)} of {len(goals)}" + ("" if len(goals) == 16 else " (of 16 datasets)")
+        of = f"{len(above)} of {len(goals)}"
+        of += "" if len(goals) == 16 else " with three seeds or more"
         found.append(f"{name}: {of}{': ' if above else ''}{', '.join(above)}.")
     factor = theirs.span / ours.span
     return [
@@ -207,17 +219,17 @@ def over_all(plan: Plan, store: Store) -> Extra:
     for name, gaps in _gaps(plan, store).items():
         found, share = mean_over(gaps), improvement(gaps)
         cells = [mean_over({dataset: gap}) for dataset, gap in gaps.items()]
-        told = [c for c in cells if c is not None and c.told]
-        ahead, behind = (sum(sign * c.mean > 0 for c in told) for sign in (1, -1))
+        decided = [c for c in cells if c is not None and c.significant]
+        ahead, behind = (sum(sign * c.mean > 0 for c in decided) for sign in (1, -1))
         likely = "–"
         if share is not None:
             likely = f"{share.share:.0%} [{share.low:.0%}, {share.high:.0%}] of {share.pairs}"
-        counts = f"{ahead}, {len(cells) - len(told)}, {behind}"
+        counts = f"{ahead}, {len(cells) - len(decided)}, {behind}"
         rows.append((f"- {name}", _interval(found, mark=True), likely, counts if cells else "–"))
         numbers.append({"method": name, **_json(found), "ahead": ahead, "behind": behind,
-                        "not_told": len(cells) - len(told),
+                        "undecided": len(cells) - len(decided),
                         "improvement": None if share is None else share._asdict()})  # fmt: skip
-    head = (against(plan), "mean difference", "more likely higher", "ahead, not told, behind")
+    head = (against(plan), "mean difference", "more likely higher", "ahead, undecided, behind")
     return Extra("Over all datasets", head, tuple(rows), tuple(numbers))
 
 
@@ -227,7 +239,7 @@ def _interval(found: Estimate | None, mark: bool = False) -> str:
     text = plain_zero(found.mean, 1)
     if found.low is not None and found.high is not None:
         text += f" [{plain_zero(found.low, 1)}, {plain_zero(found.high, 1)}]"
-    return f"**{text}**" if mark and found.told else text
+    return f"**{text}**" if mark and found.significant else text
 
 
 def _json(found: Estimate | None) -> dict[str, Any]:

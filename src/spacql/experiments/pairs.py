@@ -18,6 +18,7 @@ import numpy as np
 from scipy import stats
 
 Scores = Mapping[str, Mapping[int, float]]  # by dataset, then by seed
+ENOUGH = 3  # seeds: the interval of fewer says little, and is not given
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,11 @@ class Estimate:
     datasets: int
     seeds: int  # the fewest of a task
     mean: float
-    low: float | None  # no interval: one seed, or no spread that could be estimated
+    low: float | None  # no interval: too few seeds, or no spread that could be estimated
     high: float | None
 
     @property
-    def told(self) -> bool:
+    def significant(self) -> bool:
         """Whether the interval lacks 0: a difference with this sign, and not chance."""
         return self.low is not None and self.high is not None and self.low * self.high > 0
 
@@ -67,7 +68,7 @@ def mean_over(values: Scores) -> Estimate | None:
         if len(seeds) > 1:
             variances.append(weight**2 * float(within.var(ddof=1)) / len(seeds))
     low, high = None, None
-    if min(counts) > 1 and sum(variances) > 0:
+    if min(counts) >= ENOUGH and sum(variances) > 0:
         freedom = sum(variances) ** 2 / sum(
             v**2 / (n - 1) for v, n in zip(variances, counts, strict=True)
         )
@@ -100,38 +101,38 @@ def improvement(gaps: Scores) -> Share | None:
     return Share(n, share, max(0.0, centre - reach), min(1.0, centre + reach))
 
 
-def highest(column: Sequence[Mapping[int, float]], enough: int) -> int | None:
+def highest(column: Sequence[Mapping[int, float]]) -> int | None:
     """Which of a column's methods, given their scores by seed, has the highest mean: over the
     seeds that all of them have, if these are enough, since a method with more seeds has also
     seen other datasets.
 
-    Those with fewer seeds than `enough` are left out, and a method alone is not best of anything.
+    Those with too few seeds are left out, and a method alone is not best of anything.
     """
-    there = {k: scores for k, scores in enumerate(column) if len(scores) >= enough}
+    there = {k: scores for k, scores in enumerate(column) if len(scores) >= ENOUGH}
     if len(there) < 2:
         return None
     shared = set.intersection(*(set(scores) for scores in there.values()))
 
     def mean(k: int) -> float:
         scores = there[k]
-        return float(np.mean([scores[s] for s in (shared if len(shared) >= enough else scores)]))
+        return float(np.mean([scores[s] for s in (shared if len(shared) >= ENOUGH else scores)]))
 
     return max(there, key=mean)
 
 
-def told_above(first: Mapping[int, float], second: Mapping[int, float], enough: int) -> bool:
+def significantly_better(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
     """Whether the first is higher, on enough seeds that both have, and not by chance."""
     gap = mean_over(differences({"": first}, {"": second}))
-    return gap is not None and gap.seeds >= enough and gap.told and gap.mean > 0
+    return gap is not None and gap.significant and gap.mean > 0
 
 
-def may_be_best(column: Sequence[Mapping[int, float]], enough: int) -> list[bool]:
-    """Which of a column's methods no other is told above. Those with fewer seeds than `enough` are
-    left out, and a method alone is not best of anything."""
-    there = [k for k, scores in enumerate(column) if len(scores) >= enough]
+def may_be_best(column: Sequence[Mapping[int, float]]) -> list[bool]:
+    """Which of a column's methods no other is significantly better than. Those with too few seeds
+    are left out, and a method alone is not best of anything."""
+    there = [k for k, scores in enumerate(column) if len(scores) >= ENOUGH]
     if len(there) < 2:
         return [False] * len(column)
     return [
-        k in there and not any(told_above(column[j], column[k], enough) for j in there)
+        k in there and not any(significantly_better(column[j], column[k]) for j in there)
         for k in range(len(column))
     ]

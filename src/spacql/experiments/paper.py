@@ -121,7 +121,7 @@ def settings() -> tuple[Block, ...]:
         Method("ten uniform actions in the penalty", "cfcql", {"samples": 10, "policy_samples": 0}),
         Method("penalty at every transition, of every agent", "cfcql", IN_FULL),
     )
-    return (Block("spread", methods, columns("spread"), published=True),)
+    return (Block("spread", methods, columns("spread")),)
 
 
 def figure2() -> tuple[Block, ...]:

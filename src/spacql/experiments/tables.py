@@ -21,11 +21,10 @@ FIELDS = ("block", "dataset", "column", "method", "algorithm", *SETTINGS, "seeds
 
 OF_SCORES = (
     "Score: 0 is random, 100 the expert. Mean ± standard deviation over five seeds, or as many as "
-    "a bracket says. Marked, of cells with three seeds or more: those that no other is told above "
-    "in pairs (by the 95 % t interval of the differences seed by seed)."
+    "a bracket says. Marked, of cells with three seeds or more: those that no other is "
+    "significantly better than (by the 95 % t interval of the differences seed by seed)."
 )
-ONE_SEED = "With one seed nothing can be told apart, and nothing is marked."
-ENOUGH = 3  # seeds: the interval of fewer says little
+ONE_SEED = "One seed shows no significant difference, and nothing is marked."
 OF_DIFFERENCES = (
     "Differences of scores, seed by seed: both methods see the same dataset. Mean over seeds "
     "[its 95 % t interval]. Marked: intervals without 0, of three seeds or more."
@@ -39,7 +38,7 @@ class Statistics:
     seeds: int
     mean: float
     std: float  # divided by n, as published
-    # 95 % t interval of the mean. One value has none, and nor have scores of fewer than ENOUGH.
+    # 95 % t interval of the mean, of enough seeds.
     low: float | None
     high: float | None
 
@@ -57,7 +56,7 @@ class Cell:
     config: Training
     statistics: Statistics | None  # None while no run is finished
     diverged: int  # trainings that broke down, and are not in the statistics
-    best: bool  # no other of its column is told above it; of a difference: told from 0
+    best: bool  # no other of its column is significantly better; of differences: 0 is outside
     highest: bool  # of its column
     paper: tuple[float, float | None] | None
     difference: bool = False  # of two methods, seed by seed
@@ -68,8 +67,7 @@ def statistics(scores: Sequence[float]) -> Statistics | None:
         return None
     found = mean_over({"": dict(enumerate(scores))})
     assert found is not None
-    low, high = (found.low, found.high) if found.seeds >= ENOUGH else (None, None)
-    return Statistics(found.seeds, found.mean, float(np.std(scores)), low, high)
+    return Statistics(found.seeds, found.mean, float(np.std(scores)), found.low, found.high)
 
 
 def difference(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> Statistics | None:
@@ -98,8 +96,8 @@ def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:
     scores = [[by_seed(cell) for cell in row] for row in runs]
     found = [[statistics(list(cell.values())) for cell in row] for row in scores]
     columns = list(zip(*scores, strict=True))
-    best = [may_be_best(column, ENOUGH) for column in columns]
-    first = [highest(column, ENOUGH) for column in columns]
+    best = [may_be_best(column) for column in columns]
+    first = [highest(column) for column in columns]
     return [
         [
             Cell(method, column, plan.cell(method, column)[0].config, found[i][k],
@@ -127,7 +125,6 @@ def _pair(plan: Plan, block: Block, store: Store, pair: tuple[Method, Method]) -
         runs = [plan.stored(store, method, column) for method in pair]
         found = difference(*runs)
         apart = found is not None and (found.low or 0) * (found.high or 0) > 0
-        apart = apart and found is not None and found.seeds >= ENOUGH
         diverged = sum(run.score is None for both in runs for run in both)
         config = plan.cell(pair[0], column)[0].config
         row.append(
@@ -226,13 +223,20 @@ def _list(items: Any) -> str:
 
 
 def markdown(plan: Plan, store: Store) -> str:
+    """Rows without a finished run are named below their table."""
     parts = [f"### {plan.title}"]
     for block in plan.blocks:
         head = [block.title, *(column.label for column in block.columns)]
         lines = [markdown_row(head), markdown_row(["---", *["---:"] * len(block.columns)])]
+        empty = []
         for row in grid(plan, block, store):
-            lines.append(markdown_row([row[0].method.label, *(_markdown(cell) for cell in row)]))
-        parts.append("\n".join(lines))
+            label = row[0].method.label
+            if any(cell.statistics or cell.diverged for cell in row):
+                lines.append(markdown_row([label, *(_markdown(cell) for cell in row)]))
+            else:
+                empty.append(label)
+        parts += ["\n".join(lines)] if len(lines) > 2 else []
+        parts += [f"Not run yet in {block.title}: {'; '.join(empty)}."] if empty else []
     return "\n\n".join([*parts, "  \n".join(notes(plan, store))]) + "\n"
 
 

@@ -10,7 +10,6 @@ from spacql.experiments.pairs import may_be_best
 from spacql.report.charts import COLOURS
 from spacql.report.markup import count, join, number, table, tag
 from spacql.report.subject import Subject
-from spacql.report.teams import ENOUGH
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Standing:
     label: str
     mean: float | None  # of the mean scores on the datasets that all algorithms have seen
     highest: int  # on how many datasets
-    near: int  # on how many no other is told above it seed by seed
+    near: int  # on how many no other is significantly better seed by seed
 
 
 def standings(subject: Subject) -> tuple[list[Standing], int]:
@@ -31,11 +30,11 @@ def standings(subject: Subject) -> tuple[list[Standing], int]:
     for found in subject.datasets.values():
         scored = [team for team in found if team.statistics is not None]
         scores = [team.by_seed for team in scored]
-        marked = may_be_best(scores, ENOUGH)
+        marked = may_be_best(scores)
         for team, is_near in zip(scored, marked, strict=True):
             near[team.label] += is_near
         if scored:
-            best = highest_of(scores, ENOUGH)
+            best = highest_of(scores)
             first = max(scored, key=lambda team: team.mean or 0.0) if best is None else scored[best]
             highest[first.label] += 1
         if {team.label for team in scored} == set(names):
@@ -62,7 +61,7 @@ def overview(subject: Subject) -> str:
     if not any(one.near for one in order):  # too few seeds to tell
         return text
     return (
-        f"{text} None of those with three seeds or more can be told above it seed by seed on "
+        f"{text} None of those with three seeds or more is significantly better seed by seed on "
         f"{first.near} of {len(subject.datasets)}."
     )
 
@@ -77,8 +76,8 @@ def standings_table(subject: Subject) -> Markup:
     ]  # fmt: skip
     caption = f"Over {count(len(subject.datasets), 'dataset')}"
     note = (
-        "Highest, and best or tied: of those with three seeds or more. Tied: none is told above it "
-        "by the 95 % t interval of the differences seed by seed. "
+        "Highest, and best or tied: of those with three seeds or more. Tied: none is significantly "
+        "better by the 95 % t interval of the differences seed by seed. "
         f"Mean score: over the {complete} datasets that all have seen."
     )
     head = ["algorithm", "mean score", "highest on", "best or tied on"]

@@ -14,8 +14,6 @@ from spacql.experiments.tables import Statistics, difference, statistics
 from spacql.report.source import Trained
 from spacql.worlds import TASKS
 
-ENOUGH = 3  # seeds: the interval of fewer says little
-
 
 @dataclass(frozen=True)
 class Team:

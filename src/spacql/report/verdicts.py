@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from spacql.experiments.pairs import highest, mean_over, told_above
+from spacql.experiments.pairs import ENOUGH, highest, mean_over, significantly_better
 from spacql.experiments.tables import Statistics
 from spacql.report.markup import count, number, span
-from spacql.report.teams import ENOUGH, Team
+from spacql.report.teams import Team
 
 
 def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str:
@@ -19,10 +19,10 @@ def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str
         beside = against_log(scored[0])
         return _one(scored[0]) + (f" That is {beside}." if beside else "")
     scores = [team.by_seed for team in scored]
-    first = highest(scores, ENOUGH)
+    first = highest(scores)
     best = max(scored, key=lambda team: team.mean or 0.0) if first is None else scored[first]
     others = [team for team in scored if team is not best]
-    close = [team.label for team in others if not told_above(best.by_seed, team.by_seed, ENOUGH)]
+    close = [t.label for t in others if not significantly_better(best.by_seed, t.by_seed)]
     text = f"{best.label} scores highest on {dataset}: {_score(best)}."
     if brief:
         text = f"Highest: {best.label}."
@@ -31,8 +31,8 @@ def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str
         who = "" if few == [team.label for team in scored] else f" of {listed(few)}"
         return f"{text} Fewer than three seeds{who}: chance may have made the order."
     if close:
-        return text + f" Seed by seed it cannot be told from {listed(close)}."
-    return text + " Seed by seed it can be told from every other."
+        return text + f" Seed by seed it is not significantly better than {listed(close)}."
+    return text + " Seed by seed it is significantly better than every other."
 
 
 def _one(team: Team) -> str:
@@ -54,7 +54,7 @@ def against_log(team: Team) -> str:
     if team.level is None:
         return ""
     gaps = {r.seed: r.score - r.level for r in team.scored if r.level is not None}  # type: ignore[operator]
-    found = mean_over({"": gaps}) if len(gaps) >= ENOUGH else None
+    found = mean_over({"": gaps})
     if found is not None and found.low is not None and found.high is not None:
         low, high = found.low, found.high
     elif len(team.scored) == 1 and team.interval is not None:
@@ -69,8 +69,6 @@ def compare(found: Statistics) -> str:
     """A difference in a word: by its interval, or not known."""
     if found.low is None or found.high is None:
         return "one seed" if found.seeds == 1 else "unclear"
-    if found.seeds < ENOUGH:
-        return "unclear"
     if found.low > 0:
         return "ahead"
     return "behind" if found.high < 0 else "unclear"
