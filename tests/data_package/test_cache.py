@@ -26,6 +26,19 @@ def test_a_dataset_that_several_want_at_once_is_made_once(tmp_path, monkeypatch)
     assert made == [("tag-random", 0, 1)]
 
 
+def test_as_many_processes_make_a_dataset_as_this_one_may_use_cores(tmp_path, monkeypatch) -> None:
+    made = []
+
+    def make(name, path, *, seed, workers):
+        made.append(workers)
+
+    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path))
+    monkeypatch.setattr(collect, "make_dataset", make)
+    monkeypatch.setattr(cache, "cores", lambda: [3, 5, 7])  # of any number that the machine has
+    cache.resolve_folder("tag-random")
+    assert made == [3]
+
+
 def test_what_is_neither_a_folder_nor_a_name_is_refused(tmp_path) -> None:
     with pytest.raises(InputError, match="holds no dataset"):
         cache.is_folder(tmp_path)

@@ -12,6 +12,7 @@ import pytest
 
 from spacql.data import behaviours, cache, collect, load_dataset, save_dataset
 from spacql.errors import DataError, InputError
+from spacql.files import write_json
 from spacql.worlds.world import default_prey
 
 PARTICLE = [name for name in collect.NAMES if not name.startswith("halfcheetah")]
@@ -135,6 +136,24 @@ def test_more_replay_than_experience_is_refused_and_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match="was medium"):
         collect.make_dataset("spread-medium-replay", tmp_path / "d", transitions=10**8)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("field", ["episodes", "prey"])
+def test_behaviours_whose_record_lacks_a_field_are_refused_by_its_name(field, tmp_path):
+    told = {k: v for k, v in behaviours.record("spread").items() if k != field}
+    write_json(tmp_path / "behaviours" / "spread.json", told)
+    with pytest.raises(InputError, match=rf"spread\.json.*`{field}`"):
+        collect.make_dataset("spread-random", tmp_path / "d", transitions=25, folder=tmp_path)
+
+
+@pytest.mark.parametrize(("steps", "sentence"), [(0, ">= 1"), (24, "before it had played")])
+def test_a_replay_of_no_episode_is_refused(steps, sentence, tmp_path):
+    told = behaviours.record("spread")
+    told["seeds"][0]["replay"]["steps"] = steps
+    write_json(tmp_path / "behaviours" / "spread.json", told)
+    with pytest.raises(InputError, match=sentence):
+        collect.make_dataset("spread-medium-replay", tmp_path / "d", folder=tmp_path)
+    assert not (tmp_path / "d").exists()
 
 
 @pytest.mark.parametrize("seed", [-1, 5, 99, 105])

@@ -70,6 +70,55 @@ def test_npz_that_is_wrong_is_refused(tmp_path):
         export_npz(build(), tmp_path / "toy.npz")
 
 
+def test_npz_with_a_field_given_in_both_ways_is_refused(tmp_path):
+    arrays = {"actions": np.zeros((3, 2, 1)), "rewards": np.zeros(3), "terminals": [0, 0, 1]}
+    ways = {"observations": np.zeros((3, 2, 1)), "observations/a": np.zeros((3, 1))}
+    for number, order in enumerate((ways, dict(reversed(ways.items())))):
+        np.savez(tmp_path / f"{number}.npz", **arrays, **order)
+        with pytest.raises(DataError, match="has observations twice"):
+            import_npz(tmp_path / f"{number}.npz")
+
+
+def test_npz_brings_agents_back_whatever_they_are_called(tmp_path):
+    names = ("room:kitchen", "a\\b")
+    original = build()
+    original = replace(original, spec=replace(original.spec, agents=names))
+    export_npz(original, tmp_path / "toy.npz")
+    again = import_npz(tmp_path / "toy.npz")
+    assert again.spec.agents == names
+    assert_equal_arrays(original, again)
+    odd = replace(original, spec=replace(original.spec, agents=("a\0b", "a")))
+    with pytest.raises(InputError, match="zero byte"):
+        export_npz(odd, tmp_path / "odd.npz")
+
+
+def claim(file, new, **values):
+    """The file again, with a spec that says something else."""
+    arrays = dict(np.load(file))
+    spec = json.loads(str(arrays["spec"])) | values
+    np.savez(new, **(arrays | {"spec": np.array(json.dumps(spec))}))
+    return new
+
+
+def test_a_stored_spec_that_does_not_fit_its_arrays_is_refused(tmp_path):
+    export_npz(build(), tmp_path / "toy.npz")
+    swapped = claim(tmp_path / "toy.npz", tmp_path / "swapped.npz", observation_sizes=(3, 4))
+    with pytest.raises(DataError, match=r"observe \(3, 4\) numbers.*have \(4, 3\)"):
+        import_npz(swapped)
+    short = claim(tmp_path / "toy.npz", tmp_path / "short.npz", horizon=4)
+    with pytest.raises(DataError, match="horizon 4, and an episode has 5 steps"):
+        import_npz(short)
+    export_vault(build(terminated=(True,) * 3), tmp_path / "toy.vlt")
+    described = tmp_path / "toy.vlt" / "toy" / "metadata.json"
+    metadata = json.loads(described.read_text())
+    ours = json.loads(metadata["spacql"])
+    for wrong in ({"observation_sizes": (3, 4)}, {"horizon": 4}):
+        text = json.dumps(ours | {"spec": ours["spec"] | wrong})
+        described.write_text(json.dumps(metadata | {"spacql": text}))
+        with pytest.raises(DataError, match="its spec"):
+            import_vault(tmp_path / "toy.vlt")
+
+
 @pytest.mark.parametrize("state_size", [0, 3])
 def test_omar_brings_back_what_it_holds(tmp_path, state_size):
     original = build(terminated=(True, False, False), known=(False,) * 3, state_size=state_size)

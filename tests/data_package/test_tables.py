@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacql.data.formats import read
-from spacql.errors import InputError, SpacqlError
+from spacql.errors import InputError, NoRoom, SpacqlError
 
 HEADER = ["episode", "step", "agent", "obs_heat", "obs_price", "action_power", "reward", "terminal"]
 
@@ -24,6 +24,16 @@ def write(path, header, rows, separator=","):
     lines = [header, *rows]
     path.write_text("\n".join(separator.join(map(str, line)) for line in lines) + "\n")
     return path
+
+
+def episodes_of(dataset):
+    """All that each episode holds, row by row; the episodes in an order that is their own."""
+    rows = np.concatenate(
+        [dataset.joint_observations, dataset.joint_actions, dataset.rewards], axis=1
+    )
+    ended = dataset.terminated.tolist()
+    return sorted(zip((x.tolist() for x in np.split(rows, dataset.starts[1:-1])), ended,
+                      strict=True))  # fmt: skip
 
 
 @pytest.fixture
@@ -50,8 +60,7 @@ def test_rows_may_come_in_any_order_and_with_semicolons(tmp_path, bounds):
     rows = list(long_rows())
     first = read("csv", write(tmp_path / "a.csv", HEADER, rows), mapping=bounds)
     other = read("csv", write(tmp_path / "b.csv", HEADER, rows[::-1], ";"), mapping=bounds)
-    assert sorted(first.team_returns) == sorted(other.team_returns)
-    assert {len(x) for x in first.actions} == {len(x) for x in other.actions}
+    assert episodes_of(first) == episodes_of(other)
 
 
 def test_a_row_per_step_has_columns_that_end_in_the_agent(tmp_path):
@@ -127,8 +136,7 @@ def test_shuffled_rows_make_the_same_episodes(tmp_path, bounds):
         order = np.random.default_rng(seed).permutation(len(rows))
         mixed = write(tmp_path / "b.csv", HEADER, [rows[k] for k in order])
         other = read("csv", mixed, mapping=bounds)
-        assert sorted(first.team_returns) == sorted(other.team_returns)
-        assert first.n_transitions == other.n_transitions
+        assert episodes_of(first) == episodes_of(other)
 
 
 def test_an_episode_of_one_row_that_goes_on_elsewhere_is_left_out(tmp_path, bounds):
@@ -170,6 +178,27 @@ def test_text_that_parquet_repeats_is_held_once(tmp_path, bounds):
     parquet.write_table(pyarrow.table(columns), file, compression="zstd")
     assert file.stat().st_size < 50_000
     assert peak(lambda: read("parquet", file, mapping=bounds)) < 20e6
+
+
+def test_a_csv_file_that_memory_could_not_hold_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    from spacql.data.formats import csv
+
+    file = write(tmp_path / "log.csv", HEADER, long_rows())
+    monkeypatch.setattr(csv, "free_memory", lambda: 9 * file.stat().st_size)
+    with pytest.raises(NoRoom, match=r"log\.csv .* of memory are free"):
+        read("csv", file)
+
+
+def test_blank_lines_are_skipped_and_counted(tmp_path, bounds):
+    rows = list(long_rows())
+    file = write(tmp_path / "log.csv", HEADER, rows)
+    whole = read("csv", file, mapping=bounds)
+    lines = file.read_text().splitlines()
+    file.write_text("\n\n".join(lines) + "\n\n\n")
+    assert read("csv", file, mapping=bounds).identity == whole.identity
+    file.write_text("\n\n".join([*lines, "1,2"]))
+    with pytest.raises(SpacqlError, match=f"line {2 * len(lines) + 1}: 2 cells"):
+        read("csv", file, mapping=bounds)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

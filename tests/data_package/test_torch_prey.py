@@ -58,10 +58,34 @@ def test_weights_that_make_no_network_are_refused():
         from_state_dict({key: value for key, value in arrays.items() if key != "fc2.bias"})
     with pytest.raises(DataError, match="do not follow on each other"):
         from_state_dict({**arrays, "fc2.weight": np.zeros((64, 3))})
-    with pytest.raises(DataError, match="normalisation has shape"):
-        from_state_dict({**arrays, "in_fn.running_mean": np.zeros(3)})
     with pytest.raises(DataError, match="no linear layer"):
         from_state_dict({})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("in_fn.running_mean", np.zeros(3), r"running_mean has shape \(3,\)"),
+        ("in_fn.running_var", np.zeros(1), r"running_var has shape \(1,\)"),
+        ("in_fn.running_var", -np.ones(14), "running_var is negative"),
+        ("in_fn.weight", np.zeros((14, 1, 1)), r"in_fn\.weight has shape"),
+        ("in_fn.bias", np.zeros(3), r"in_fn\.bias has shape"),
+        ("fc1.bias", np.zeros(1), r"fc1\.bias has shape \(1,\); expected \(64,\)"),
+        ("fc2.weight", np.full((64, 64), np.nan), r"fc2\.weight holds NaN"),
+        ("fc3.bias", np.full(2, 1e300), "NaN, infinity"),
+        ("fc3.bias", ["x", "y"], r"fc3\.bias cannot be read"),
+    ],
+)
+def test_weights_of_other_sizes_or_that_are_not_finite_are_refused(key, value, sentence):
+    with pytest.raises(InputError, match=sentence):
+        from_state_dict({**state_dict(), key: value})
+
+
+def test_a_normalisation_without_its_variance_is_refused():
+    arrays = state_dict()
+    del arrays["in_fn.running_var"]
+    with pytest.raises(DataError, match=r"no 'in_fn\.running_var'"):
+        from_state_dict(arrays)
 
 
 def test_without_torch_there_is_a_sentence(tmp_path, monkeypatch):

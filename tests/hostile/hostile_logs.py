@@ -20,6 +20,8 @@ from spacql.data.formats import read
 MAPPING = {"action_low": -1, "action_high": {"a": 2.0, "b": 1}, "task": "toy"}
 ODD = ("", " ", "x", "1e999", "nan", "-inf", "1,5", '"', "'", "1e308", "-0", "0x1", "1_0", "\0", "ä", "٣",
        "True", "2020-01-01", "../../x", "=cmd", "1" * 400, "None", "a\nb")  # fmt: skip
+NAMES = ("episode", "obs.c", "", "action.", "x" * 300, "reward.a", "../x", "done", "terminated",
+         "terminal.a")  # fmt: skip
 
 
 def table(rng: np.random.Generator, wide: bool) -> dict[str, list[Any]]:
@@ -51,9 +53,7 @@ def spoil_table(rng: np.random.Generator, columns: dict[str, list[Any]]) -> dict
         if kind == 0:
             del columns[name]
         elif kind == 1:
-            columns[
-                pick(rng, ("episode", "obs.c", "", "action.", "x" * 300, "reward.a", "../x"))
-            ] = columns.pop(name)
+            columns[pick(rng, NAMES)] = columns.pop(name)
         elif kind == 2:
             columns[name] = [pick(rng, ODD)] * len(columns[name])
         else:
@@ -67,7 +67,16 @@ def mapping(rng: np.random.Generator, folder: Path) -> Path | None:
     if rng.random() < 0.4:
         return None
     columns = {"observations": ["obs_1", "obs_2"], "reward": "reward", "agent": "agent"}
-    brought = MAPPING | (columns if rng.random() < 0.5 else {})
+    each = {
+        field: {
+            who: pick(rng, ([], ["obs_1"], ["action"], ["obs_2", "reward"]))
+            for who in pick(rng, ("", "a", "ab", "abc", "cd"))
+        }
+        for field in ("observations", "actions")
+    }
+    brought = MAPPING | pick(
+        rng, ({}, {}, columns, columns, each, {"terminal": None}, {"agent": "obs_1"})
+    )
     text = spoil_json(rng, brought) if rng.random() < 0.6 else json.dumps(brought).encode()
     file.write_bytes(text)
     return file
@@ -99,7 +108,8 @@ def a_parquet(rng: np.random.Generator, folder: Path) -> None:
         if rng.random() < 0.12:
             odd = (None, [1.0, 2.0], {"x": 1}, "1.5", "x", b"\xff\0", True, 2**62, float("nan"), -1.5,
                    np.datetime64("2020-01-01", "s"), float("inf"), 1e308)  # fmt: skip
-            made[name] = pyarrow.array([pick(rng, odd)] * rows)
+            value = pick(rng, odd)
+            made[name] = pyarrow.array([value if rng.random() < 0.9 else None for _ in range(rows)])
         elif rng.random() < 0.05:
             made[name] = pyarrow.array(values).dictionary_encode()
     if rng.random() < 0.3:

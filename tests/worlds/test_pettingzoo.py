@@ -93,11 +93,28 @@ def test_the_episode_ends_with_the_first_agent_that_leaves(how):
     [
         (Discrete(5), "action space of small is Discrete.* not a Box"),
         (Box(-np.inf, np.inf, (1,)), "actions of small have no finite bounds"),
+        (Box(0, 4, (1,), np.int64), "actions of small are whole numbers"),
     ],
 )
 def test_actions_that_are_no_bounded_box_are_refused(space, sentence):
     with pytest.raises(InputError, match=sentence):
         from_pettingzoo(Uneven(action_space=space), horizon=7)
+
+
+def test_what_is_no_parallel_environment_is_refused_with_a_sentence():
+    tag = pytest.importorskip("mpe2.simple_tag_v3")
+    with pytest.raises(InputError, match=r"simple_tag_v3 act in turn.*parallel_env"):
+        from_pettingzoo(tag.env(continuous_actions=True))
+    for thing in (3.14, {}, object()):
+        with pytest.raises(InputError, match="is no PettingZoo ParallelEnv"):
+            from_pettingzoo(thing, horizon=7)
+
+    class Old(Uneven):
+        def reset(self):
+            return super().reset()[0]
+
+    with pytest.raises(InputError, match="cannot be reset as a ParallelEnv is"):
+        from_pettingzoo(Old(), horizon=7)
 
 
 def test_an_environment_of_unknown_length_needs_a_horizon():
@@ -165,6 +182,8 @@ def test_there_and_back_is_the_same_kind_of_world():
 
 def test_wrong_requests_are_refused_with_a_sentence():
     env = to_pettingzoo(WORLDS["spread"])
+    with pytest.raises(InputError, match="no state yet; call reset first"):
+        env.state()
     env.reset(seed=0)
     with pytest.raises(InputError, match="no action for agent_1, agent_2"):
         env.step({"agent_0": np.zeros(2)})

@@ -1,5 +1,6 @@
 """`spacql data import`, `export`, `inspect` and `fetch`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
 Format = Literal["omar", "vault", "npz", "csv", "parquet", "minari"]
 Written = Literal["omar", "vault", "npz"]
+SHOWN = 20  # names of columns in a summary
 
 
 def data_import(
@@ -44,7 +46,7 @@ def data_import(
         json: Print the summary as JSON.
     """
     from spacql.data import load_dataset, save_dataset
-    from spacql.data.formats import read
+    from spacql.data.formats import TABLES, read
     from spacql.errors import InputError
 
     if out.exists():
@@ -53,7 +55,8 @@ def data_import(
     if prey is not None:
         dataset = _with_prey(dataset, prey)
     save_dataset(dataset, out)
-    _summary({out: load_dataset(out)}, json)
+    unused = dataset.info.get("columns_not_used", ()) if format in TABLES else ()
+    _summary({out: load_dataset(out)}, json, unused)
 
 
 def data_export(
@@ -155,17 +158,19 @@ def data_inspect(
             print(f"Wrote {figure}")
 
 
-def _summary(datasets: "dict[Path, Dataset]", json: bool) -> None:
+def _summary(datasets: "dict[Path, Dataset]", json: bool, unused: Sequence[str] = ()) -> None:
     rows = [
         {
             "path": str(path),
             "task": dataset.spec.task,
             "agents": dataset.spec.n_agents,
             "episodes": dataset.n_episodes,
+            "terminated": int(dataset.terminated.sum()),
             "transitions": dataset.n_transitions,
             "without_next_action": dataset.n_transitions - len(dataset.target_rows()),
             "return_mean": float(dataset.team_returns.mean()),
             "return_std": float(dataset.team_returns.std()),
+            **({"columns_not_used": [*unused]} if unused else {}),
         }
         for path, dataset in datasets.items()
     ]
@@ -173,15 +178,18 @@ def _summary(datasets: "dict[Path, Dataset]", json: bool) -> None:
         _print_json(rows)
         return
     for row in rows:
-        marked = row["without_next_action"]
+        ended, marked = row["terminated"], row["without_next_action"]
+        more = [f"the task ended {f'{ended:,}' if ended else 'none'} of the episodes"]
+        if marked:
+            more.append(f"{marked:,} transitions have no next action and serve no target")
+        if unused:
+            names = ", ".join(f"{name!r:.60}" for name in unused[:SHOWN])
+            rest = f" and {len(unused) - SHOWN:,} more" if len(unused) > SHOWN else ""
+            more.append(f"columns not used: {names}{rest}")
         print(
             f"{row['path']}: {row['transitions']:,} transitions in {row['episodes']:,} episodes of "
-            f"{row['agents']} agents, return {row['return_mean']:z.1f} ± {row['return_std']:z.1f}"
-            + (
-                f"; {marked:,} transitions have no next action and serve no target"
-                if marked
-                else ""
-            )
+            f"{row['agents']} agents, return {row['return_mean']:z.1f} ± {row['return_std']:z.1f}; "
+            + "; ".join(more)
         )
 
 

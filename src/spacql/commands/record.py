@@ -1,5 +1,7 @@
 """`spacql data record`."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,22 +44,23 @@ def data_record(
     arguments.whole("--horizon", horizon)
     arguments.whole("--seed", seed, 0)
     sys.path.insert(0, str(Path.cwd()))
-    env = Recorder(_found(environment)(), out, horizon)
-    acting = _found(act) if act else None
-    for i, agent in enumerate(env.possible_agents):
-        env.action_space(agent).seed(seed * 1000 + i)
-    with progress("recording", episodes) as advance:
+    env = Recorder(_function(environment)(), out, horizon)
+    acting = _function(act, "observations") if act else None
+    # An environment may make its spaces anew whenever it is asked: seed those that are sampled.
+    spaces = {agent: env.action_space(agent) for agent in env.possible_agents}
+    for i, space in enumerate(spaces.values()):
+        space.seed(seed * 1000 + i)
+    with _kept(env), progress("recording", episodes) as advance:
         for number in range(episodes):
             seen, _ = env.reset(seed=seed + number)
             steps = 0
             while env.agents and (horizon is None or steps < horizon):
-                sampled = {a: env.action_space(a).sample() for a in env.agents}
-                seen, *_ = env.step(acting(seen) if acting else sampled)
+                done = acting(seen) if acting else {a: spaces[a].sample() for a in env.agents}
+                seen, *_ = env.step(done)
                 steps += 1
                 if env.episodes > number:
                     break
             advance()
-    env.close()
     out = env.out
     dataset = load_dataset(out)
     print(f"{out}: {dataset.n_transitions:,} transitions in {dataset.n_episodes:,} episodes, "
@@ -65,16 +68,45 @@ def data_record(
           f"Next: spacql data inspect {out}")  # fmt: skip
 
 
-def _found(name: str) -> Any:
-    """What MODULE:NAME stands for."""
+@contextmanager
+def _kept(env: Any) -> Iterator[None]:
+    """Write what was recorded at the end of the block, even if an error ends it."""
+    from spacql.errors import DataError, SpacqlError
+
+    try:
+        yield
+    except Exception as error:
+        with suppress(SpacqlError):  # too little to be written: the first error says more
+            env.close()
+        if isinstance(error, SpacqlError) and env.out.exists():
+            raise DataError(f"{error} What was recorded before is in {env.out}.") from error
+        raise
+    env.close()
+
+
+def _function(name: str, *given: str) -> Callable[..., Any]:
+    """The function that MODULE:NAME stands for, if it can be called with what it is given."""
     from importlib import import_module
+    from inspect import signature
 
     from spacql.errors import InputError
 
     module, colon, attribute = name.partition(":")
-    if not colon or not attribute:
+    if not module or module.startswith(".") or not colon or not attribute:
         raise InputError(f"{name!r} should be MODULE:FUNCTION.")
     try:
-        return getattr(import_module(module), attribute)
+        found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise InputError(f"{name} cannot be used: {error}.") from error
+    if not callable(found):
+        raise InputError(f"{name} is a {type(found).__name__}; expected a function.")
+    try:
+        signature(found).bind(*given)
+    except TypeError as error:
+        arguments = ", ".join(given)
+        raise InputError(
+            f"{name} cannot be called as {attribute}({arguments}): {error}."
+        ) from error
+    except ValueError:
+        pass  # compiled functions do not say what they take
+    return found

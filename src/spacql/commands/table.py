@@ -24,12 +24,12 @@ def data_table(
         results: Where measurements are kept.
         json: Print JSON instead of Markdown.
     """
-    import os
     import tempfile
     from json import dumps
 
     from spacql.data import collect, load_dataset
     from spacql.files import read_json, write_json
+    from spacql.threads import cores
 
     kept: dict[str, Any] = read_json(results) if results.exists() else {}
     chosen = [name for name in collect.NAMES if collect.parse(name)[0] in tasks]
@@ -41,7 +41,7 @@ def data_table(
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "dataset"
-                workers = os.cpu_count() or 1
+                workers = len(cores())
                 collect.make_dataset(name, path, seed=seed, transitions=size, workers=workers)
                 kept[label] = _measure(load_dataset(path))
             write_json(results, kept)

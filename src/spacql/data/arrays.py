@@ -57,7 +57,8 @@ def read_npy(file: Path | str, kinds: str = NUMBERS) -> np.ndarray:
 def read_npz(file: Path | str, kinds: str = NUMBERS + "U") -> dict[str, np.ndarray]:
     """All arrays of an `.npz` file, by name. They are in memory, which must suffice."""
     arrays = {}
-    with open_zip(file) as archive:
+    # Names are of arrays, and an agent may be called 'room:kitchen': nothing is unpacked to a file.
+    with open_zip(file, unpacked=False) as archive:
         refuse_larger(file, sum(m.file_size for m in archive.infolist()), free_memory(), "memory")
         for member in archive.infolist():
             name = member.filename
@@ -93,8 +94,8 @@ def _header(stream: BinaryIO, where: Path | str, kinds: str) -> Header:
 
 
 @contextmanager
-def open_zip(file: Path | str) -> Iterator[zipfile.ZipFile]:
-    """A zip archive whose every member is one that can be read safely.
+def open_zip(file: Path | str, unpacked: bool = True) -> Iterator[zipfile.ZipFile]:
+    """A zip archive whose every member is one that can be read safely, and `unpacked` to a file.
 
     Within the block, an error of the decoder is a sentence too.
     """
@@ -107,16 +108,20 @@ def open_zip(file: Path | str) -> Iterator[zipfile.ZipFile]:
         if sum(member.compress_size for member in members) > size:
             raise DataError(f"{file} is refused: its members overlap.")
         for member in members:
-            if why := _odd(member):
+            if why := (_leaves(member) if unpacked else "") or _odd(member):
                 raise DataError(f"{file} is refused: its member {member.filename!r} {why}.")
         yield archive
 
 
-def _odd(member: zipfile.ZipInfo) -> str:
+def _leaves(member: zipfile.ZipInfo) -> str:
     path = PurePosixPath(member.filename)
-    leaves = path.is_absolute() or ".." in path.parts or not path.parts
-    if leaves or any(c in member.filename for c in "\\:\0"):
+    outside = path.is_absolute() or ".." in path.parts or not path.parts
+    if outside or any(c in member.filename for c in "\\:\0"):
         return "would leave the folder"
+    return ""
+
+
+def _odd(member: zipfile.ZipInfo) -> str:
     if stat.S_ISLNK(member.external_attr >> 16):
         return "is a link"
     if member.flag_bits & 1:

@@ -39,7 +39,7 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Point(Measured, frozen=True):
-    steps: Annotated[int, msgspec.Meta(ge=0)]
+    steps: Annotated[int, msgspec.Meta(ge=1)]
     snapshot: Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -54,6 +54,8 @@ class Record(msgspec.Struct, frozen=True):
 
     random: Measured
     expert: float
+    prey: str
+    episodes: Annotated[int, msgspec.Meta(ge=1)]
     seeds: Annotated[list[OfSeed], msgspec.Meta(min_length=len(SEEDS), max_length=len(SEEDS))]
 
 

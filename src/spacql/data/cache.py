@@ -11,6 +11,7 @@ from spacql.data.dataset import Dataset
 from spacql.data.storage import load_dataset
 from spacql.errors import InputError
 from spacql.files import plain_disk_errors
+from spacql.threads import cores
 
 
 def folder() -> Path:
@@ -47,7 +48,7 @@ def resolve_folder(name_or_dir: str | Path, seed: int = 0, workers: int = 0) -> 
             # Several processes of one machine want the same dataset: one makes it.
             with FileLock(path.with_name(f".{path.name}.lock")):
                 if not (path / "dataset.json").is_file():
-                    workers = workers or os.cpu_count() or 1
+                    workers = workers or len(cores())
                     collect.make_dataset(name, path, seed=seed, workers=workers)
     return path
 

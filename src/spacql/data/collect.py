@@ -128,6 +128,12 @@ def _episodes(name: str, world: Any, behaviour: int, transitions: int | None, re
     if quality != "medium-replay":
         return -(-(transitions or SIZE) // horizon)
     available = _experience(world, behaviour, record)
+    if available < 1:
+        steps = record["seeds"][behaviour]["replay"]["steps"]
+        raise InputError(
+            f"{name}: the behaviour {behaviour} was medium after {steps} steps, before it had "
+            f"played an episode of {horizon}. Train it again, or make other data with it."
+        )
     episodes = -(-(transitions or REPLAY_SIZE[task]) // horizon)
     if transitions is None:
         return min(episodes, available)  # some behaviours were medium sooner

@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from spacql.errors import DataError, InputError, SpacqlError
+from spacql.files import decoding
 from spacql.policies import MLP, Policy
+from spacql.policies.policy import check
 
 EPSILON = 1e-5  # PyTorch's batch normalisation adds it to the variance
 
@@ -55,13 +58,11 @@ def from_state_dict(arrays: Mapping[str, Any], name: str = "published") -> Polic
     layers = sorted(key for key, value in arrays.items() if np.ndim(value) == 2)
     if not layers:
         raise DataError("The weights hold no linear layer.")
-    try:
-        weights = [np.array(arrays[key], np.float64).T for key in layers]  # PyTorch: (out, in)
-        biases = [
-            np.array(arrays[key.removesuffix("weight") + "bias"], np.float64) for key in layers
-        ]
-    except KeyError as error:
-        raise DataError(f"The weights hold no {error}.") from error
+    weights = [_array(arrays, key).T for key in layers]  # PyTorch: (out, in)
+    biases = [
+        _array(arrays, key.removesuffix("weight") + "bias", weight.shape[1])
+        for key, weight in zip(layers, weights, strict=True)
+    ]
     for upper, lower in zip(weights[1:], weights[:-1], strict=True):
         if upper.shape[0] != lower.shape[1]:
             shapes = ", ".join(
@@ -73,18 +74,21 @@ def from_state_dict(arrays: Mapping[str, Any], name: str = "published") -> Polic
     normalised = [key for key in arrays if key.endswith("running_mean")]
     if normalised:
         prefix = normalised[0].removesuffix("running_mean")
-        mean = np.array(arrays[prefix + "running_mean"], np.float64)
-        std = np.sqrt(np.array(arrays[prefix + "running_var"], np.float64) + EPSILON)
-        if mean.shape != (size,) or std.shape != (size,):
-            raise DataError(f"The normalisation has shape {mean.shape}; the network reads {size}.")
-        scale = np.array(arrays.get(prefix + "weight", np.ones(size)), np.float64)
-        shift = np.array(arrays.get(prefix + "bias", np.zeros(size)), np.float64)
+        known = {prefix + "weight": np.ones(size), prefix + "bias": np.zeros(size), **arrays}
+        mean, variance, scale, shift = (
+            _array(known, prefix + part, size)
+            for part in ("running_mean", "running_var", "weight", "bias")
+        )
+        if (variance < 0).any():
+            raise DataError(f"The weights' {prefix}running_var is negative somewhere.")
+        std = np.sqrt(variance + EPSILON)
         biases[0] = biases[0] + shift @ weights[0]
         weights[0] = scale[:, None] * weights[0]
     actions = weights[-1].shape[1]
 
     def array(x: np.ndarray) -> Any:
-        return jnp.asarray(x, jnp.float32)
+        with np.errstate(over="ignore"):  # infinity is refused below
+            return jnp.asarray(x, jnp.float32)
 
     actor = MLP(
         mean=array(mean),
@@ -94,4 +98,19 @@ def from_state_dict(arrays: Mapping[str, Any], name: str = "published") -> Polic
         low=(-1.0,) * actions,
         high=(1.0,) * actions,
     )
-    return Policy((actor,), name=name, agents=("prey",))
+    policy = Policy((actor,), name=name, agents=("prey",))
+    check(policy, {f"{k}": np.asarray(x) for k, x in enumerate(jax.tree.leaves(actor))})
+    return policy
+
+
+def _array(arrays: Mapping[str, Any], name: str, size: int | None = None) -> np.ndarray:
+    """One of the module's arrays, finite; with a size, a vector of it."""
+    if name not in arrays:
+        raise DataError(f"The weights hold no {name!r}.")
+    with decoding(f"The weights' {name}", DataError):
+        array = np.array(arrays[name], np.float64)
+    if size is not None and array.shape != (size,):
+        raise DataError(f"The weights' {name} has shape {array.shape}; expected ({size},).")
+    if not np.isfinite(array).all():
+        raise DataError(f"The weights' {name} holds NaN or infinity.")
+    return array

@@ -4,7 +4,7 @@ world = from_pettingzoo(simple_spread_v3.parallel_env(continuous_actions=True))
 env = to_pettingzoo(spacql.worlds.make("tag", prey=None), render_mode="rgb_array")
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -21,7 +21,7 @@ from spacql.worlds.world import HostState, is_jax
 try:
     from gymnasium import Space
     from gymnasium.spaces import Box
-    from pettingzoo import ParallelEnv
+    from pettingzoo import AECEnv, ParallelEnv
 except ImportError as error:
     raise MissingExtra("PettingZoo", "pettingzoo") from error
 
@@ -44,22 +44,34 @@ class PettingZooWorld:
 
     def __init__(self, env: ParallelEnv, horizon: int | None):
         self._env = env
-        name = str(env.metadata.get("name", type(env.unwrapped).__name__))
+        bare = getattr(env, "unwrapped", env)
+        about = getattr(env, "metadata", None)
+        known = about.get("name") if isinstance(about, Mapping) else None
+        name = str(known or type(bare).__name__)
+        _check_parallel(name, env)
         agents = list(getattr(env, "possible_agents", ()))
         if not agents:
             raise InputError(f"{name} does not list its possible_agents, so it cannot be used.")
         self._agents = agents
         self._spaces = [_box(name, agent, env.action_space(agent), "action") for agent in agents]
+        for agent, space in zip(agents, self._spaces, strict=True):
+            if not np.issubdtype(space.dtype, np.floating):
+                raise InputError(f"{name}: the actions of {agent} are whole numbers ({space}). "
+                                 "Only continuous actions can be used.")  # fmt: skip
         seen = [_box(name, agent, env.observation_space(agent), "observation") for agent in agents]
         for agent, space in zip(agents, self._spaces, strict=True):
             if not space.is_bounded():
                 raise InputError(f"{name}: the actions of {agent} have no finite bounds ({space}).")
         if horizon is None:
-            horizon = getattr(env.unwrapped, "max_cycles", None)
+            horizon = getattr(bare, "max_cycles", None)
         if horizon is None or horizon < 1:
             raise InputError(f"{name} does not say how long its episodes are: give `horizon`, a "
                              "number of steps of at least 1.")  # fmt: skip
-        observations, _ = env.reset(seed=0)
+        try:
+            observations, _ = env.reset(seed=0)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} cannot be reset as a ParallelEnv is, by reset(seed=0), which "
+                             f"returns observations and infos: {error}.") from error  # fmt: skip
         missing = [str(agent) for agent in agents if agent not in observations]
         if missing:
             raise InputError(f"{name}: {', '.join(missing)} not there when an episode starts; "
@@ -105,6 +117,17 @@ class PettingZooWorld:
             return _flat(self._env.state())
         except (NotImplementedError, AttributeError):
             return np.zeros(0, np.float32)
+
+
+def _check_parallel(name: str, env: Any) -> None:
+    if isinstance(env, AECEnv):
+        raise InputError(f"The agents of {name} act in turn (AECEnv). Give its "
+                         "parallel_env(), or what aec_to_parallel makes of it.")  # fmt: skip
+    needed = ("reset", "step", "action_space", "observation_space")
+    missing = [part for part in needed if not callable(getattr(env, part, None))]
+    if missing:
+        raise InputError(f"{name} is no PettingZoo ParallelEnv: it has no method "
+                         f"{', '.join(missing)}.")  # fmt: skip
 
 
 def _box(name: str, agent: Any, space: Space, kind: str) -> Box:
@@ -209,6 +232,8 @@ class ParticleEnv(ParallelEnv):
 
     def state(self) -> np.ndarray:
         """All agents' observations, one after another."""
+        if not self._history:
+            raise InputError(f"{self._world.spec.task}: there is no state yet; call reset first.")
         return np.concatenate([np.asarray(o) for o in self._world.observe(self._history[-1])])
 
     def render(self) -> np.ndarray | None:

@@ -48,7 +48,8 @@ def rollout(
     """Run `episodes` episodes. Returns the returns (episodes, agents), or with `trajectories`
     a list of `Trajectories`.
 
-    Episode e is determined by `key` and e alone, so a longer run begins with the shorter one.
+    Episode e is determined by `key` and e, so a longer run begins with the shorter one: up to
+    rounding, since fewer than `CHUNK` episodes are compiled as so many.
     `workers` processes share the episodes of a world outside JAX. `progress` is called with the
     number of episodes that have just finished.
     """

@@ -10,7 +10,6 @@ save next actions that are known for some episodes and not for others: those are
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from spacql.data.arrays import read_npz
 from spacql.data.build import from_arrays
 from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
+from spacql.data.formats.stored import options_of, with_spec
 from spacql.errors import DataError, InputError
 from spacql.files import decode_json, decoding, new_file
 from spacql.spec import Spec
@@ -37,18 +37,18 @@ def import_npz(file: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
     spec = None
     if "spec" in arrays:
         spec = Spec.from_json(_json(file, "spec", arrays), f"{file}: spec")
-        options |= {
-            "agents": spec.agents,
-            "action_low": spec.action_low,
-            "action_high": spec.action_high,
-        }
+        options |= options_of(spec)
     if "info" in arrays:
         options["info"] = _json(file, "info", arrays)
     for name, array in arrays.items():
-        field, _, agent = name.partition("/")
-        if agent and field in PER_AGENT:
+        field, slash, agent = name.partition("/")
+        if slash and field in PER_AGENT and field in arrays:
+            raise DataError(
+                f"{file} has {field} twice: as {field!r} and as {name!r}. Keep one of the two."
+            )
+        if slash and field in PER_AGENT:
             options.setdefault(field, {})[agent] = array
-        elif not agent and field in (*PER_AGENT, *SHARED, *BOUNDS):
+        elif not slash and field in (*PER_AGENT, *SHARED, *BOUNDS):
             options[field] = array
         else:
             raise DataError(
@@ -59,7 +59,7 @@ def import_npz(file: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
         if field not in options:
             raise DataError(f"{file} has no {field}; it holds {', '.join(sorted(arrays))}.")
     dataset = from_arrays(**options)
-    return dataset if spec is None else replace(dataset, spec=spec.with_bounds_of(dataset.spec))
+    return dataset if spec is None else with_spec(dataset, spec, file)
 
 
 def _json(file: Path, name: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -84,6 +84,8 @@ def export_npz(dataset: Dataset, file: Path | str) -> None:
         "spec": np.array(json.dumps(dataset.spec.to_json())),
         "info": np.array(json.dumps(dataset.info)),
     }
+    if zero := [agent for agent in dataset.spec.agents if "\0" in agent]:
+        raise InputError(f"An .npz file cannot hold the name {zero[0]!r}: it has a zero byte.")
     for agent, seen, acted in zip(
         dataset.spec.agents, dataset.observations, dataset.actions, strict=True
     ):

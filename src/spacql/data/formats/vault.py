@@ -12,7 +12,6 @@ import contextlib
 import io
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from spacql.data.build import from_arrays
 from spacql.data.checks import OutOfBounds
 from spacql.data.dataset import Dataset
 from spacql.data.formats.published import TASKS, reference
+from spacql.data.formats.stored import options_of, with_spec
 from spacql.errors import DataError, InputError, MissingExtra
 from spacql.files import as_record, decode_json, decoding, new_folder, read_json, safe_name
 from spacql.spec import Spec
@@ -72,11 +72,7 @@ def import_vault(folder: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
         text = as_record(metadata["spacql"], str, where, DataError)
         ours = as_record(decode_json(text, where, DataError), Ours, where, DataError)
         spec, info = ours.spec, ours.info
-        options = {
-            "agents": spec.agents,
-            "action_low": spec.action_low,
-            "action_high": spec.action_high,
-        }
+        options = options_of(spec)
     else:
         scenario = path.parent.name.removesuffix(".vlt")
         info = {"name": f"{scenario}-{path.name}", "provenance": "imported from a Flashbax Vault"}
@@ -96,7 +92,7 @@ def import_vault(folder: Path | str, bounds: OutOfBounds = "refuse") -> Dataset:
         info=info,
         **options,
     )
-    return dataset if spec is None else replace(dataset, spec=spec.with_bounds_of(dataset.spec))
+    return dataset if spec is None else with_spec(dataset, spec, path)
 
 
 def export_vault(dataset: Dataset, folder: Path | str) -> None:
