@@ -18,26 +18,35 @@ from spacql.worlds import TASKS
 
 def test_every_algorithm_with_a_strength_has_as_many_trials_on_every_dataset() -> None:
     planned = grids.planned()
-    assert {len(sweep.values) for sweep in planned} == {3}
+    beyond = {
+        (a, h, d) for (a, h), more in grids.BEYOND.items() for ds in more.values() for d in ds
+    }
+    for sweep in planned:
+        names = (sweep.algorithm, sweep.hyperparameter, sweep.dataset)
+        assert len(sweep.values) == (4 if names in beyond else 3)
+        assert sweep.rounds == sweep.config.rounds * sweep.share
+        assert sweep.share == (1 if sweep.dataset.startswith("halfcheetah") else 0.5)
     swept = {sweep.algorithm for sweep in planned}
     assert swept | set(MIXTURE) | {"bc"} == set(registered())  # cloning has no strength
-    for algorithm, hyperparameter, *_ in grids.GRIDS:
-        mine = [
-            s for s in planned if (s.algorithm, s.hyperparameter) == (algorithm, hyperparameter)
-        ]
-        assert len({sweep.dataset for sweep in mine}) == 16
-        assert {sweep.rounds / sweep.config.rounds for sweep in mine} == {grids.SHARE}
+    for strength in {(sweep.algorithm, sweep.hyperparameter) for sweep in planned}:
+        mine = [s.dataset for s in planned if (s.algorithm, s.hyperparameter) == strength]
+        assert len(set(mine)) == len(mine) == 16
     assert min(grids.SEEDS) >= 100
     assert len(grids.SEEDS) >= 2
+
+
+class Asked(list):
+    def __init__(self) -> None:
+        self.crashed = {}  # what every entry has besides
 
 
 @pytest.fixture
 def swept(monkeypatch):
     """What was asked of `spacql tune`, which is replaced by scores of value + seed."""
-    asked = []
+    asked = Asked()
 
     def sweep(algorithm, config, options):
-        asked.append((algorithm, options.data, options.seeds))
+        asked.append((algorithm, options.data, options.seeds, len(options.values)))
         values = [float(value) for value in options.values]
         entries = [
             {
@@ -46,6 +55,7 @@ def swept(monkeypatch):
                 "mean": 0.0,
                 "failed": [],
             }
+            | asked.crashed
             for value in values
         ]
         rounds = grids.trial_rounds(config.rounds, options.share)
@@ -69,7 +79,7 @@ def test_what_is_stored_is_not_swept_again_and_the_rest_joins_it(tmp_path, swept
     where = ["--only", "cfcql", "tag-expert", "--results", str(tmp_path / "results"), "--runs",
              str(tmp_path / "runs")]  # fmt: skip
     assert reproduce(*where) == 0
-    assert swept == [("cfcql", "tag-expert", grids.SEEDS)]
+    assert swept == [("cfcql", "tag-expert", grids.SEEDS, 4)]
     assert reproduce(*where) == 0
     assert len(swept) == 1
     [path] = (tmp_path / "results" / "tuning").iterdir()
@@ -81,15 +91,45 @@ def test_what_is_stored_is_not_swept_again_and_the_rest_joins_it(tmp_path, swept
     assert reproduce(*where, "--dry-run") == 0
     assert "sweeps: 1, 0 finished, 1 missing; about" in capsys.readouterr().out
     assert reproduce(*where) == 0
-    assert swept[1:] == [("cfcql", "tag-expert", (102,))]
+    assert swept[1:] == [("cfcql", "tag-expert", (102,), 4)]
     assert json.loads(path.read_text())["values"] == [
         e | {"mean": e["value"] + 101.5} for e in whole["values"]
     ]
     changed = whole | {"config": whole["config"] | {"batch_size": 8}}
     path.write_text(json.dumps(changed))
-    assert grids.planned(("cfcql", "tag-expert"))[0].seeds_left(Store(path.parents[1])) == (
-        grids.SEEDS
+    [planned] = grids.planned(("cfcql", "tag-expert"))
+    assert planned.left(Store(path.parents[1])) == (planned.values, grids.SEEDS)
+    path.write_text(json.dumps(whole | {"values": whole["values"][:3]}))
+    assert planned.left(Store(path.parents[1])) == (planned.values[3:], grids.SEEDS)
+
+
+def test_a_sweep_with_a_training_that_crashed_is_left_to_run(tmp_path, swept, capsys) -> None:
+    where = ["--only", "cfcql", "tag-expert", "--results", str(tmp_path / "results"), "--runs",
+             str(tmp_path / "runs")]  # fmt: skip
+    swept.crashed = {"failed": [102], "crashed": [102]}
+    assert reproduce(*where) == 1
+    said = capsys.readouterr().err
+    assert said == (
+        "tag-expert cfcql alpha: not stored, as trainings failed. The same command runs them "
+        "again.\n"
     )
+    swept.crashed = {}
+    assert reproduce(*where) == 0
+    assert swept == [("cfcql", "tag-expert", grids.SEEDS, 4)] * 2
+
+
+def test_what_is_shown_is_what_the_words_name(tmp_path, swept, capsys) -> None:
+    where = ["--results", str(tmp_path / "results"), "--runs", str(tmp_path / "runs"), "--json"]
+
+    def shown(*only: str) -> list[tuple[str, str]]:
+        assert reproduce("--only", *only, *where) == 0
+        found = json.loads(capsys.readouterr().out)
+        return [(sweep["dataset"], sweep["hyperparameter"]) for sweep in found]
+
+    assert shown("iql", "tag-medium") == [("tag-medium", h) for h in ("expectile", "temperature")]
+    assert shown("iql", "tag-medium-replay", "expectile") == [("tag-medium-replay", "expectile")]
+    assert shown("iql", "tag-medium", "expectile") == [("tag-medium", "expectile")]
+    assert len(swept) == 3, "the last was there"
 
 
 def test_words_name_sweeps_wholly_or_in_part() -> None:

@@ -23,6 +23,7 @@ def sweep_all(
     json: bool,
 ) -> int:
     """Run the sweeps that the results lack, store each when it has ended, show all."""
+    import sys
     from dataclasses import replace
     from json import dumps
 
@@ -34,14 +35,14 @@ def sweep_all(
     from spacql.progress import duration
 
     planned = grids.planned(only)
-    missing = [(one, seeds) for one in planned if (seeds := one.seeds_left(store))]
+    missing = [(one, *left) for one in planned if any(left := one.left(store))]
     if dry_run:
         finished = list(store)
         total = 0.0
-        for one, seeds in missing:
+        for one, values, seeds in missing:
             trial = replace(one.config, rounds=one.rounds)
             run = PlannedRun(one.algorithm, one.dataset, seeds[0], trial)
-            total += len(one.values) * len(seeds) * seconds(run, finished)
+            total += len(values) * len(seeds) * seconds(run, finished)
         found = {"name": "sweeps", "sweeps": len(planned), "missing": len(missing)}
         if json:
             print(dumps(found | {"seconds_of_a_core": total}, indent=1))
@@ -52,27 +53,31 @@ def sweep_all(
     failed = False
     if not stored and missing:
         store.check_writable()
-        for one, seeds in missing:
+        for one, values, seeds in missing:
             out = runs / "sweeps" / one.name.replace(" ", "-")
             options = Options(
                 data=one.dataset,
                 vary=one.hyperparameter,
-                values=tuple(map(str, one.values)),
+                values=tuple(map(str, values)),
                 seeds=seeds,
                 out=out,
                 workers=workers,
-                share=grids.SHARE,
+                share=one.share,
                 quiet=quiet,
                 where=where,
             )
             result = sweep(one.algorithm, one.config, options)
             failed |= any(entry["failed"] for entry in result["values"])
-            store.add_sweep(out / "tune.json")
-    shown = sweeps.stored(store, only)
+            if store.add_sweep(out / "tune.json") is None:
+                print(f"{one.name}: not stored, as trainings failed. The same command runs them "
+                      "again.", file=sys.stderr)  # fmt: skip
+    named = {(one.dataset, one.algorithm, one.hyperparameter) for one in planned}
+    shown = [sweep for sweep in sweeps.stored(store)
+             if (sweep.dataset, sweep.algorithm, sweep.hyperparameter) in named]  # fmt: skip
     if json:
         print(dumps(sweeps.records(shown), indent=1))
     elif shown:
         sweeps.show(shown)
-    else:
+    elif not failed:
         raise InputError(f"There is no such sweep in {store.results / 'tuning'}.")
     return 1 if failed else 0

@@ -1,16 +1,17 @@
 """The sweeps behind the settings, as data: what is tried for every algorithm.
 
-Three values of every hyperparameter (IQL has two), two seeds that no table reports, half the length
-of a training. SPaCQL, PLCQL and ICQL-QS have CFCQL's alpha. ASPAC's is one for all data; its sweeps
-say what its own on every dataset would be.
+Three values of every hyperparameter (IQL has two), and one beyond them where the best was the
+outermost; two seeds that no table reports. SPaCQL, PLCQL and ICQL-QS have CFCQL's alpha. ASPAC's is
+one for all data; its sweeps say what its own on every dataset would be.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 
 from spacql import records
 from spacql.algorithms.config import Training
-from spacql.algorithms.settings import configure
+from spacql.algorithms.settings import PARTICLES, configure
 from spacql.data.collect import QUALITIES
 from spacql.errors import InputError
 from spacql.experiments.store import Store, same_sweep, trainings, value_text
@@ -19,20 +20,38 @@ from spacql.worlds import TASKS
 
 SEEDS = (101, 102)
 SHARE = 0.5  # of the rounds of a training
+WHOLE = "halfcheetah"  # where trainings may break down in their second half
+HALFCHEETAH = (WHOLE,)
 
 LOW, MIDDLE, HIGH = (0.02, 0.1, 0.5), (0.1, 0.5, 2.5), (0.5, 2.5, 12.5)
-# Algorithm, hyperparameter, its values on random, medium-replay, medium and expert data, and what
-# is held meanwhile.
-GRIDS: tuple[tuple[str, str, tuple[tuple[float, ...], ...], dict[str, float]], ...] = (
-    ("cfcql", "alpha", (MIDDLE, MIDDLE, MIDDLE, HIGH), {}),
-    ("macql", "alpha", (MIDDLE, LOW, LOW, MIDDLE), {}),
-    ("omar", "coefficient", ((0.3, 0.7, 1.0),) * 4, {}),
-    ("iql", "temperature", ((1.0, 3.0, 10.0),) * 4, {"expectile": 0.7}),
-    ("iql", "expectile", ((0.7, 0.8, 0.9),) * 4, {"temperature": 3.0}),
-    ("td3bc", "q_weight", (HIGH, HIGH, MIDDLE, MIDDLE), {}),
-    ("dof", "eta", ((0.05, 0.5, 5.0),) * 4, {}),
-    ("aspac", "alpha", ((0.05, 0.1, 0.3),) * 4, {}),
+WEAK = (0.004, 0.02, 0.1)
+Values = tuple[float, ...]
+# Tasks, algorithm, hyperparameter, its values on random, medium-replay, medium and expert data, and
+# what is held meanwhile.
+GRIDS: tuple[tuple[tuple[str, ...], str, str, tuple[Values, ...], dict[str, float]], ...] = (
+    (TASKS, "cfcql", "alpha", (MIDDLE, MIDDLE, MIDDLE, HIGH), {}),
+    (TASKS, "macql", "alpha", (MIDDLE, MIDDLE, LOW, MIDDLE), {}),
+    (PARTICLES, "omar", "alpha", (MIDDLE,) * 4, {}),
+    (HALFCHEETAH, "omar", "alpha", (MIDDLE, MIDDLE, MIDDLE, HIGH), {}),
+    (TASKS, "iql", "temperature", ((1.0, 3.0, 10.0),) * 4, {"expectile": 0.7}),
+    (TASKS, "iql", "expectile", ((0.7, 0.8, 0.9),) * 4, {"temperature": 3.0}),
+    (TASKS, "td3bc", "q_weight", (HIGH, HIGH, MIDDLE, MIDDLE), {}),
+    (PARTICLES, "dof", "eta", (HIGH, HIGH, MIDDLE, MIDDLE), {}),
+    (HALFCHEETAH, "dof", "eta", (HIGH, HIGH, WEAK, WEAK), {}),
+    (TASKS, "aspac", "alpha", ((0.05, 0.1, 0.3),) * 4, {}),
 )
+# One more value where the best of three was the outermost.
+BEYOND: dict[tuple[str, str], dict[float, tuple[str, ...]]] = {
+    ("cfcql", "alpha"): {
+        0.02: ("spread-medium-replay", "tag-medium", "tag-medium-replay", "world-medium-replay",
+               "world-random"),
+        0.1: ("tag-expert", "world-expert"),
+    },
+    ("td3bc", "q_weight"): {
+        12.5: tuple(f"{task}-{quality}" for task in PARTICLES for quality in ("medium", "expert")),
+        62.5: tuple(f"{task}-{q}" for task in PARTICLES for q in ("random", "medium-replay")),
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -40,7 +59,7 @@ class PlannedSweep:
     algorithm: str
     dataset: str
     hyperparameter: str
-    values: tuple[float, ...]
+    values: Values
     held: Mapping[str, float]
 
     @property
@@ -58,12 +77,17 @@ class PlannedSweep:
         return configure(self.algorithm, self.dataset, self.held)
 
     @property
+    def share(self) -> float:
+        """How long its trainings are, of the whole."""
+        return 1.0 if self.dataset.startswith(WHOLE) else SHARE
+
+    @property
     def rounds(self) -> int:
         """Of one training."""
-        return trial_rounds(self.config.rounds, SHARE)
+        return trial_rounds(self.config.rounds, self.share)
 
-    def seeds_left(self, store: Store) -> tuple[int, ...]:
-        """The seeds that the stored sweep lacks for one value or more."""
+    def left(self, store: Store) -> tuple[Values, tuple[int, ...]]:
+        """The values and the seeds of the trainings that the stored sweep lacks."""
         mine = {
             "algorithm": self.algorithm,
             "data": self.dataset,
@@ -74,18 +98,21 @@ class PlannedSweep:
         place = store.sweep_place(mine)
         there = records.sweep(place) if place.is_file() else None
         done = trainings(there) if there and same_sweep(there, mine) else {}
-        texts = [value_text(value) for value in self.values]
-        return tuple(seed for seed in SEEDS if not all((text, seed) in done for text in texts))
+        left = [(v, s) for v in self.values for s in SEEDS if (value_text(v), s) not in done]
+        return tuple(sorted({v for v, _ in left})), tuple(sorted({s for _, s in left}))
 
 
 def planned(only: Sequence[str] = ()) -> list[PlannedSweep]:
     """All sweeps that every word of `only` names, wholly or, if none is named so, in part."""
-    found = [
-        PlannedSweep(algorithm, f"{task}-{quality}", hyperparameter, by_quality[number], held)
-        for task in TASKS
-        for number, quality in enumerate(QUALITIES)
-        for algorithm, hyperparameter, by_quality, held in GRIDS
-    ]
+    found = []
+    for task, (number, quality) in product(TASKS, enumerate(QUALITIES)):
+        dataset = f"{task}-{quality}"
+        for tasks, algorithm, hyperparameter, values, held in GRIDS:
+            beyond = BEYOND.get((algorithm, hyperparameter), {}).items()
+            more = tuple(value for value, datasets in beyond if dataset in datasets)
+            if task in tasks:
+                tried = tuple(sorted(values[number] + more))
+                found.append(PlannedSweep(algorithm, dataset, hyperparameter, tried, held))
     kept = found
     for word in only:
         wholly = [sweep for sweep in found if word in sweep.names]
@@ -94,6 +121,6 @@ def planned(only: Sequence[str] = ()) -> list[PlannedSweep]:
     if not kept:
         raise InputError(
             f"--only {' '.join(only)}: there is no such sweep. Words are parts of a name such as "
-            f"{found[0].name!r}; algorithms: {', '.join(dict(g[:2] for g in GRIDS))}."
+            f"{found[0].name!r}; algorithms: {', '.join(dict.fromkeys(grid[1] for grid in GRIDS))}."
         )
     return kept
