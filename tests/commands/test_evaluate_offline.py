@@ -9,10 +9,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation"))
 from worlds_toy import log, pushing
 
+from spacql.algorithms.settings import configure
 from spacql.cli import main
-from spacql.data import save_dataset
+from spacql.commands.fit import show
+from spacql.data import load_dataset, save_dataset
 from spacql.evaluation import model, offline
+from spacql.files import write_json
 from spacql.fitting import pipeline  # noqa: F401  before anything is replaced
+from spacql.runs import describe
 
 
 @pytest.fixture
@@ -46,6 +50,44 @@ def test_a_policy_is_judged_by_a_log(placed, capsys):
     assert run(*arguments, "--json") == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["estimates"]["model"]["low"] < found["estimates"]["model"]["high"]
+
+
+def of_run(placed, name, data):
+    """A run folder with a policy, trained on the log in some place."""
+    dataset = load_dataset(placed / "log")
+    folder = placed / name / "seed-0"
+    write_json(folder / "run.json", describe("bc", configure("bc", "", {}), dataset, 0, data=data))
+    pushing(1.0).save(folder / "policy")
+    return folder
+
+
+def test_what_the_log_of_the_training_says_is_kept_and_another_log_is_refused(placed, capsys):
+    folder = of_run(placed, "run", str(placed / "log"))
+    assert run("evaluate", folder, "--offline") == 0
+    first = json.loads((folder / "offline.json").read_text())
+    assert run("evaluate", folder, "--offline", "--data", placed / "log") == 0
+    assert json.loads((folder / "offline.json").read_text()) == first
+
+    save_dataset(log(30), placed / "other")
+    folder = of_run(placed, "moved", str(placed / "other"))
+    capsys.readouterr()
+    assert run("evaluate", folder, "--offline") == 2
+    said = capsys.readouterr().err
+    for name in ("log", "other"):
+        assert load_dataset(placed / name).identity[:8] in said
+    assert run("evaluate", folder, "--offline", "--data", placed / "other") == 0
+    assert not (folder / "offline.json").exists()
+
+
+def test_names_of_agents_are_shown_as_they_are(capsys):
+    agents = ("arm[left]", "a[/b]")
+    away = dict.fromkeys(agents, 0.0)
+    row = {"label": "bc", "mean": 1.0, "low": 0.0, "high": 2.0, "distance": away, "training": {},
+           "truth": None}  # fmt: skip
+    show({"table": [row], "chosen": "bc", "log": row, "failed": {}, "words": "Done."})
+    said = " ".join(capsys.readouterr().out.split())
+    for agent in agents:
+        assert agent in said
 
 
 def test_mistakes_are_answered_with_a_sentence(placed, capsys):

@@ -5,8 +5,16 @@ from worlds_toy import log, play, pushing, true_return
 import spacql
 from spacql.errors import InputError
 from spacql.evaluation import distance, fqe, heldout, model
-from spacql.evaluation.intervals import Interval, interval
-from spacql.evaluation.offline import WIDER, Evaluator, bound, choose, discounted_returns, wider
+from spacql.evaluation.intervals import Interval, interval, kept
+from spacql.evaluation.offline import (
+    WIDER,
+    Evaluator,
+    at_most,
+    bound,
+    choose,
+    discounted_returns,
+    wider,
+)
 
 MODEL = model.Config(members=3, hidden=(32, 32), steps=600, batch_size=64)
 FQE = fqe.Config(critics=2, hidden=(32, 32), steps=600, batch_size=64, learning_rate=0.003)
@@ -34,6 +42,15 @@ def test_the_dataset_of_some_episodes_holds_just_those():
     np.testing.assert_array_equal(
         part.joint_observations[part.starts[1] :], dataset.joint_observations[rows]
     )
+
+
+def test_the_dataset_of_some_episodes_is_not_taken_for_the_whole(tmp_path):
+    spacql.save_dataset(log(12), tmp_path / "log")
+    whole = spacql.load_dataset(tmp_path / "log")
+    part = heldout.of_episodes(whole, np.array([3, 7]))
+    assert part.identity != whole.identity
+    rewards = part.team_reward[part.transition_rows()]
+    assert part.statistics().team_reward_mean == pytest.approx(float(rewards.mean()))
 
 
 def test_too_short_a_log_is_refused():
@@ -98,9 +115,28 @@ def test_a_policy_of_other_agents_is_refused(evaluator):
 
 def test_choices_are_by_the_bound_before_intervals_were_calibrated():
     x = Interval(10.0, 8.0, 12.0)
-    assert wider(x, 3.0) == Interval(10.0, 4.0, 16.0)
-    assert bound(wider(x, WIDER["model"]), "model") == pytest.approx(8.0)
+    assert wider(x, 3.0) == Interval(10.0, 4.0, 16.0, bound=8.0)
+    assert bound(wider(x, WIDER["model"]), "model") == 8.0
+    assert bound(wider(x, WIDER["model"])._replace(bound=None), "model") == pytest.approx(8.0)
     assert bound(x, "fqe") == 8.0
+
+
+def test_what_is_possible_cuts_off_the_bound_and_does_not_move_it():
+    best, other = (
+        at_most(wider(x, WIDER["model"]), 20.0)
+        for x in (Interval(100.0, 40.0, 160.0), Interval(18.0, 15.0, 21.0))
+    )
+    assert best == Interval(20.0, -260.0, 20.0, bound=20.0)
+    assert bound(other, "model") == 15.0
+    assert choose({"best": best, "other": other}, "model") == "best"
+
+
+def test_a_kept_interval_has_its_bound_and_one_from_before_has_none():
+    x = Interval(10.0, 4.0, 16.0, bound=8.0)
+    assert kept(x._asdict(), "here") == x
+    assert kept({"mean": 10.0, "low": 4.0, "high": 16.0}, "here").bound is None
+    with pytest.raises(InputError, match="here, field bound"):
+        kept(x._asdict() | {"bound": "high"}, "here")
 
 
 def test_nothing_is_chosen_that_promises_less_than_the_clone():
@@ -201,6 +237,20 @@ def test_fitted_q_knows_that_nothing_is_paid_after_the_end():
     critics = fqe.fit(dataset, dataset.transition_rows(), None, config)
     found = fqe.values(critics, dataset, None, rows, config).mean()
     assert found == pytest.approx(np.mean(rewards) * 1.95, abs=0.6)
+
+
+def test_fitted_q_takes_every_episode_to_be_as_long_as_it_is(monkeypatch):
+    """A gain of 1 a step is a discounted value of 1 / (1 - gamma) of what is only cut."""
+    lengths = [2, 8] * 15
+    evaluator = Evaluator(unequal(lengths), fqe_config=FQE)
+    monkeypatch.setattr(fqe, "fit", lambda dataset, rows, policy, *_: policy)
+    worth = 1 / (1 - evaluator.discount)
+    monkeypatch.setattr(
+        fqe, "values", lambda policy, *_: np.full((2, len(evaluator.start)), bool(policy) * worth)
+    )
+    whole, _ = evaluator._by_fqe(pushing(1.0), True)
+    gained = np.mean([lengths[episode] for episode in evaluator.episodes])
+    assert whole.mean == pytest.approx(evaluator.log.mean + gained)
 
 
 def test_the_same_agents_in_another_order_are_refused(evaluator):

@@ -1,10 +1,12 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from worlds_toy import log, pushing
 
-from spacql.evaluation.verdict import far, impossible, moving, of_run, saturated
+from spacql.evaluation import heldout
+from spacql.evaluation.verdict import far, impossible, may_be_lengthened, moving, of_run, saturated
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +26,30 @@ def test_values_beyond_possible_returns_are_named(dataset):
     assert impossible(rows([0.5], "clone_error"), dataset, {}) == ""
 
 
+def test_what_is_advised_is_what_the_algorithm_has(dataset):
+    for config, said in (
+        ({"alpha": 0.5}, "a larger alpha, or an algorithm"),
+        ({"alpha": 0.1, "anchor_weight": 1e-4}, "a larger anchor_weight, or an algorithm"),
+        (
+            {"q_weight": 2.5},
+            "a smaller q_weight, or an algorithm that stays nearer to the log (bc)",
+        ),
+        ({"expectile": 0.7}, "What helps: an algorithm that stays nearer to the log (td3bc, bc)"),
+    ):
+        assert said in impossible(rows([23.0]), dataset, {"discount": 0.95} | config)
+    rising = rows(np.linspace(0, 1, 500))
+    assert "--rounds and --resume" in moving(rising, may_be_lengthened("spacql"))
+    assert "train anew with more --rounds" in moving(rising, may_be_lengthened("aspac"))
+    assert may_be_lengthened("an-algorithm-of-mine")
+
+
+def test_a_policy_is_not_called_far_from_a_log_too_short_to_say(dataset):
+    narrow = replace(dataset, joint_actions=0.01 * dataset.joint_actions)
+    assert "far from the log" in far(pushing(100.0), narrow)
+    short = heldout.of_episodes(narrow, np.array([0]))
+    assert far(pushing(100.0), short) == ""
+
+
 def test_a_curve_that_still_moves_is_named_and_one_that_settled_is_not():
     random = np.random.default_rng(0)
     noise = 0.01 * random.normal(size=500)
@@ -34,8 +60,6 @@ def test_a_curve_that_still_moves_is_named_and_one_that_settled_is_not():
 
 
 def test_saturated_actors_and_policies_far_from_the_log_are_named(dataset):
-    from dataclasses import replace
-
     import jax.numpy as jnp
 
     calm = pushing(0.1)

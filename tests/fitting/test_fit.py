@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from worlds_toy import log, true_return
@@ -6,6 +6,7 @@ from worlds_toy import log, true_return
 import spacql
 from spacql.errors import InputError
 from spacql.experiments.worker import work
+from spacql.files import write_json
 from spacql.fitting import pipeline as fit_module
 from spacql.fitting import portfolio, words
 from spacql.fitting.portfolio import Member
@@ -74,6 +75,31 @@ def test_fit_finds_a_better_policy_without_a_simulator_and_goes_on_where_it_stop
         spacql.fit(log(121), tmp_path / "fit", level="quick")
 
 
+def test_a_fit_goes_on_only_with_the_budget_and_the_workers_that_it_began_with(tmp_path):
+    def plan(budget, workers, level="quick"):
+        return fit_module.make_plan(dataset, level, budget, 0.2, 0, "model", workers)
+
+    dataset = log(200)
+    fit_module.open_folder(tmp_path / "free", plan(None, 1))
+    fit_module.open_folder(tmp_path / "free", plan(None, 2))  # they change nothing
+    fit_module.open_folder(tmp_path / "fit", plan(1.0, 1))
+    for other, said in (
+        (plan(2.0, 1), "another --budget: 1.0, not 2.0"),
+        (plan(None, 1), "another --budget: 1.0, not none"),
+        (plan(1.0, 2), "another number of --workers, who share its --budget: 1, not 2"),
+        (plan(1.0, 1, "normal"), "another level: quick, not normal"),
+    ):
+        with pytest.raises(InputError, match=said):
+            fit_module.open_folder(tmp_path / "fit", other)
+
+
+def test_a_fit_whose_plan_says_nothing_of_a_budget_goes_on(tmp_path):
+    plan = fit_module.make_plan(log(200), "quick", None, 0.2, 0, "model", 1)
+    before = {k: v for k, v in asdict(plan).items() if k not in ("budget", "workers")}
+    write_json(tmp_path / "fit" / "plan.json", before)
+    fit_module.open_folder(tmp_path / "fit", plan)
+
+
 def test_a_second_fit_in_a_folder_is_refused_while_the_first_runs(tmp_path):
     with (
         locked(tmp_path / "fit"),
@@ -121,6 +147,22 @@ def test_the_verdict_depends_on_the_lower_bound():
         found = words.verdict(chosen, logged, clone)
         assert found == expected
         assert chosen["label"] in words.summary(found, chosen, logged, clone, None)
+
+
+def test_words_say_no_more_than_the_numbers_do():
+    logged, clone = row("log", 0, 1, 2), row("bc", 3, 5, 7)
+
+    def said(chosen, clone):
+        found = words.verdict(chosen, logged, clone)
+        return words.summary(found, chosen, logged, clone, None)
+
+    assert "nothing that was trained is expected to beat cloning surely enough" in said(
+        clone, clone
+    )
+    assert "x is not expected to return more than the log's" in said(row("x", 0, 1, 2), None)
+    assert "not all of its interval lies above cloning's" in said(row("x", 4, 6, 8), clone)
+    assert "not all of its interval lies above the log's" in said(row("x", 0, 6, 8), None)
+    assert "the interval lies above the log's and cloning's" in said(row("x", 6, 7, 8), clone)
 
 
 def test_words_warn_of_leaving_the_log_and_of_a_poor_model():

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from spacql.errors import InputError
+from spacql.evaluation.intervals import Interval
 from spacql.evaluation.offline import ESTIMATORS
 from spacql.files import write_json
 from spacql.fitting.pools import POOL, complete
@@ -20,7 +21,10 @@ NAN = float("nan")
 
 
 def entry(score, estimate, low=NAN, high=NAN, own=NAN):
-    estimates = {"model": (estimate, low, high), "critic's own value": (own, NAN, NAN)}
+    estimates = {
+        "model": Interval(estimate, low, high),
+        "critic's own value": Interval(own, NAN, NAN),
+    }
     return Entry(f"of {score}", score, estimates)
 
 
@@ -37,6 +41,13 @@ def test_the_choice_is_by_the_bound_and_costs_what_the_best_is_ahead():
     found = statistics(pool)["model"]
     assert found["regret"] == 20
     assert found["coverage"] == pytest.approx(1 / 3)
+
+
+def test_a_pool_keeps_the_bound_that_a_choice_was_by():
+    pool = [entry(80, 20, -260, 20), entry(60, 18, 15, 21), entry(0, 2, 1, 3)]
+    estimates = pool[0].estimates
+    estimates["model"] = estimates["model"]._replace(bound=20.0)  # what is possible cut it off
+    assert statistics(pool)["model"]["regret"] == 0
 
 
 def test_policies_without_a_value_are_left_out_of_that_estimator_alone():
@@ -69,9 +80,11 @@ def test_every_pool_has_at_least_twelve_policies_and_there_are_sixteen():
 
 
 def test_the_summary_counts_choices_that_are_close_and_names_the_worst_beside_cloning():
-    good = [Entry("bc", 50, {"model": (50, 45, 55)}), Entry("x", 80, {"model": (80, 75, 85)}),
-            Entry("y", 10, {"model": (10, 5, 15)})]  # fmt: skip
-    bad = [Entry(e.label, e.score, {"model": (-e.score, -e.score, -e.score)}) for e in good]
+    good = [
+        Entry(label, score, {"model": Interval(score, score - 5, score + 5)})
+        for label, score in (("bc", 50), ("x", 80), ("y", 10))
+    ]
+    bad = [Entry(e.label, e.score, {"model": Interval(*[-e.score] * 3)}) for e in good]
     found = summary({"a": statistics(good), "b": statistics(bad)})["model"]
     assert (found["close"], found["datasets"]) == (1, 2)
     assert found["below_cloning"] == 40
@@ -111,7 +124,7 @@ def test_a_stored_pool_is_read_as_scores_and_is_complete_when_every_policy_is_th
     assert list(pools) == ["tag-expert"]
     assert stored(tmp_path, ["spread"]) == {}
     entry = pools["tag-expert"][3]
-    assert entry.estimates["fqe"] == pytest.approx((3.0, 1.0, 3.0))
+    assert entry.estimates["fqe"][:3] == pytest.approx((3.0, 1.0, 3.0))
     assert entry.estimates["TD error"][0] == -2
     assert entry.estimates["distance to the data"][0] == -2
     found = statistics(pools["tag-expert"])["fqe"]

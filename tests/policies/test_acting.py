@@ -43,6 +43,16 @@ def test_numpy_acts_like_the_jax_function(sizes, acts, batch):
         np.testing.assert_allclose(mine / 4, np.asarray(other) / 4, atol=1e-6)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.1, 0.7), (-0.3, 0.6), (-1.0, 1.0)])
+def test_saturated_actors_stay_within_their_bounds(low, high):
+    policy = team((4, 4), (2, 2), low, high)
+    seen = [1e4 * x for x in observed(policy, 33)]
+    inside = jax.jit(lambda seen: policy(seen, jax.random.key(0)))(seen)
+    for acted in (*policy.act(seen), *map(np.asarray, inside)):
+        assert np.float32(low) <= acted.min() < low + 1e-6
+        assert high - 1e-6 < acted.max() <= np.float32(high)
+
+
 def test_networks_act_without_any_compilation(monkeypatch):
     policy = team((4, 4), (2, 2))
 

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,30 @@ def test_one_file_per_agent_knows_that_agent_alone(tmp_path):
     seen = observed(policy, 2)
     found = session.run(None, {"observation.agent_1": seen[1]})[0]
     np.testing.assert_allclose(found, policy.act(seen)[1], atol=4e-5)
+
+
+def test_saturated_actors_stay_within_their_bounds(tmp_path):
+    policy = team((4, 4), (2, 2), 0.1, 0.7)
+    policy.save(tmp_path / "policy")
+    export(tmp_path, tmp_path / "team.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "team.onnx")
+    seen = {f"observation.agent_{i}": 1e4 * x for i, x in enumerate(observed(policy, 33))}
+    for acted in session.run(None, seen):
+        assert np.float32(0.1) <= acted.min() < 0.1 + 1e-6
+        assert 0.7 - 1e-6 < acted.max() <= np.float32(0.7)
+
+
+def test_a_policy_without_a_name_is_written(tmp_path):
+    Policy(team((4, 4), (2, 2)).actors, name="", agents=("a", "b")).save(tmp_path / "policy")
+    export(tmp_path, tmp_path / "team.onnx")
+    assert (tmp_path / "team.onnx").is_file()
+
+
+@pytest.mark.parametrize("out", [".", "..", "/"])
+def test_a_place_that_names_no_file_is_refused_with_a_sentence(out, tmp_path):
+    team((4, 4), (2, 2)).save(tmp_path / "policy")
+    with pytest.raises(InputError, match=r"names no file\. For example: --out team\.onnx"):
+        export(tmp_path, Path(out))
 
 
 def test_what_has_no_onnx_form_is_refused(tmp_path):

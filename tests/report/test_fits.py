@@ -8,7 +8,7 @@ import pytest
 from report_toy import write_fit
 
 from spacql.errors import InputError
-from spacql.report import report
+from spacql.report import fits, report
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -31,6 +31,30 @@ def test_the_verdict_comes_first_and_the_chosen_policy_leads_the_plot(text):
     assert re.findall(r'class="name s\d">(.*?)<', scores) == ["aspac-loose ★", "bc"]
     assert scores.count('class="log"') == 2 + 1  # and in the legend
     assert "what the log&#39;s 10 held-out episodes returned: 100 (90.0 to 110)" in scores
+
+
+def test_the_bound_that_the_choice_was_by_stands_beside_the_wider_interval(folder, text, tmp_path):
+    assert "lower bound</th>" not in text  # this fit does not say
+    place = tmp_path / "fit"
+    shutil.copytree(folder, place)
+    described = json.loads((place / "fit.json").read_text())
+    for row, bound in zip(described["table"], (97.0, 146.0), strict=True):
+        row["bound"] = bound
+    (place / "fit.json").write_text(json.dumps(described))
+    said = report([place], tmp_path / "r.html").read_text()
+    assert "146</td>" in said
+    assert "The intervals are wider: what held the truth nine times in ten" in said
+    described["table"][0]["bound"] = "high"
+    (place / "fit.json").write_text(json.dumps(described))
+    with pytest.raises(InputError, match=r"fit\.json, field bound"):
+        report([place], tmp_path / "r.html")
+
+
+def test_the_command_names_the_budget_that_the_fit_had(folder, tmp_path):
+    place = tmp_path / "fit"
+    shutil.copytree(folder, place)
+    (place / "plan.json").write_text(json.dumps({"level": "quick", "budget": 20.0, "workers": 2}))
+    assert fits.command(fits.read(place)).endswith("--quick --budget 20.0 --workers 2")
 
 
 def test_the_words_the_trust_and_the_distance_per_agent_are_there(text):

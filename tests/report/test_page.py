@@ -65,6 +65,26 @@ def test_what_the_log_says_stands_beside_the_truth_where_both_exist(tmp_path):
     assert ">50.0</td>" in text
     assert "[0.0, 100.0]" in text
     assert text.count('class="truth"') == 1 + 1  # and in the legend
+    assert "<td>model</td>" in text
+
+
+def test_what_the_log_says_is_shown_as_returns_where_there_are_no_scores(tmp_path):
+    folder = write_run(tmp_path / "a", dataset="my-log", task="my-log", score=None)
+    run = json.loads((folder / "run.json").read_text())
+    run["dataset"]["reference"] = None
+    (folder / "run.json").write_text(json.dumps(run))
+    estimates = {"fqe": {"mean": 5.0, "low": 4.0, "high": 6.0},
+                 "model": {"mean": 7.0, "low": 6.0, "high": 8.0}}  # fmt: skip
+    offline = {"estimates": estimates, "log": {"mean": 3.0, "low": 2.0, "high": 4.0},
+               "distance": {}, "outside": {}, "trust": None, "heldout": 9}  # fmt: skip
+    (folder / "offline.json").write_text(json.dumps(offline))
+    text = report([tmp_path], tmp_path / "r.html").read_text()
+    shown = text.split("Without a simulator")[1].split("</table>")[0]
+    assert "return that the log speaks for" in shown
+    assert "[4.00, 6.00]" in shown
+    assert "the log itself: 3.00" in shown
+    assert "<td>fqe</td>" in shown
+    assert "in truth" not in shown
 
 
 def test_hostile_names_are_text(tmp_path):

@@ -8,8 +8,11 @@ from report_toy import three_seeds, write_run
 
 from spacql.errors import InputError
 from spacql.experiments.store import Store, summary
+from spacql.report.overview import standings
 from spacql.report.source import gather, thinned
+from spacql.report.subject import Subject
 from spacql.report.teams import compared, teams
+from spacql.report.verdicts import headline
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +23,6 @@ def test_a_run_folder_is_read_with_its_score_interval_and_curve(tmp_path):
     assert (run.algorithm, run.dataset, run.seed, run.score) == ("spacql", "spread-random", 0, 60.0)
     assert run.interval == (56.0, 64.0)
     assert [point["round"] for point in run.curve] == [10, 20, 30, 40]
-    assert run.finished
 
 
 def test_a_run_under_way_has_a_curve_and_no_score(tmp_path):
@@ -28,14 +30,13 @@ def test_a_run_under_way_has_a_curve_and_no_score(tmp_path):
     (run,) = gather([tmp_path])
     assert run.score is None
     assert run.rounds == 20
-    assert not run.finished
 
 
 def test_a_training_that_diverged_says_so(tmp_path):
     folder = write_run(tmp_path / "a", finished=False)
     (folder / "diverged.json").write_text(json.dumps({"error": "Not finite at round 21."}))
     (run,) = gather([tmp_path])
-    assert (run.score, run.note, run.finished) == (None, "Not finite at round 21.", False)
+    assert (run.score, run.note) == (None, "Not finite at round 21.")
 
 
 def test_stored_results_are_the_same_runs(tmp_path):
@@ -100,13 +101,40 @@ def test_of_a_store_the_configuration_of_today_is_shown_and_the_others_listed(tm
     assert [team.label for team in others] == ["spacql, alpha 99"]
 
 
-def test_only_seeds_that_saw_the_same_data_are_compared(tmp_path):
-    three_seeds(tmp_path / "a", "spacql", 60)
-    folder = three_seeds(tmp_path / "b", "cfcql", 50)
-    path = folder / "seed-1" / "run.json"
+def sees_other_data(folder):
+    path = folder / "run.json"
     run = json.loads(path.read_text())
     run["dataset"]["identity"] = "f" * 64
     path.write_text(json.dumps(run))
+
+
+def test_the_headline_compares_only_seeds_that_saw_the_same_data(tmp_path):
+    for seed, score in enumerate((60.0, 62.0, 61.0)):
+        write_run(tmp_path / "a", "spacql", seed=seed, score=score)
+        write_run(tmp_path / "b", "cfcql", seed=seed, score=score - 10 + 0.1 * seed)
+    found = teams(gather([tmp_path]))[0]
+    assert "significantly better than every other" in headline("spread-random", found)
+    assert [one.near for one in standings(Subject(found))[0]] == [1, 0]
+    sees_other_data(tmp_path / "b" / "seed-1")
+    found = teams(gather([tmp_path]))[0]
+    assert ("With cfcql it has fewer than three seeds of the same data in common: they cannot be "
+            "compared.") in headline("spread-random", found)  # fmt: skip
+    assert "significantly" not in headline("spread-random", found)
+    assert [one.near for one in standings(Subject(found))[0]] == [1, 1]  # nobody can tell
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+def test_a_repeat_under_way_does_not_hide_the_run_that_is_finished(tmp_path, order):
+    write_run(tmp_path / order[0], score=60.0)
+    write_run(tmp_path / order[1], finished=False)
+    ((team,), _) = teams(gather([tmp_path]))
+    assert [run.score for run in team.runs] == [60.0]
+
+
+def test_only_seeds_that_saw_the_same_data_are_compared(tmp_path):
+    three_seeds(tmp_path / "a", "spacql", 60)
+    folder = three_seeds(tmp_path / "b", "cfcql", 50)
+    sees_other_data(folder / "seed-1")
     first, second = teams(gather([tmp_path]))[0]
     statistics, pairs = compared(first, second)
     assert [seed for seed, _ in pairs] == [0, 2]

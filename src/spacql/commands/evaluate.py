@@ -20,8 +20,8 @@ def evaluate(
     """Score the policies of a run, one line per seed; with --offline, without a simulator.
 
     RUN is the folder of a run, or of one seed in it, or what `spacql fit` made. Offline, a log says
-    what a policy would return, with a 90 % interval, and how far each agent leaves the log; that is
-    kept in the run's folder, where the report finds it.
+    what a policy would return, with a 90 % interval, and how far each agent leaves the log; what
+    the log of the training says is kept in the run's folder, where the report finds it.
 
     Example: spacql evaluate runs/spacql-spread-random --gif spread.gif
 
@@ -106,17 +106,24 @@ def evaluate_offline(
     results: list[dict[str, Any]] = []
     evaluators: dict[str, Evaluator] = {}  # one for each log
     for folder in folders:
-        place, number = data or "", 0
-        if not data:
-            if not (folder / "run.json").exists():
-                raise InputError(f"{folder} does not say which log it is of: give --data LOG.")
+        place, number, own = data or "", 0, ""
+        if (folder / "run.json").exists():
             described = records.run(folder)
-            place, number = described["data"] or described["dataset"]["name"], described["seed"]
+            own = described["dataset"]["identity"]
+            if not data:
+                place, number = described["data"] or described["dataset"]["name"], described["seed"]
+        elif not data:
+            raise InputError(f"{folder} does not say which log it is of: give --data LOG.")
         dataset = resolve(place, number)
+        if not data and dataset.identity != own:
+            raise InputError(
+                f"{folder} was trained on another log ({own[:8]}) than {place} is now "
+                f"({dataset.identity[:8]}). Name the log to ask: --data LOG."
+            )
         if dataset.identity not in evaluators:
             evaluators[dataset.identity] = Evaluator(dataset, seed=seed)
         found = evaluators[dataset.identity].evaluate(Policy.load(folder), estimators)
-        if not data:
+        if dataset.identity == own:
             write_json(folder / "offline.json", found.to_json())
         results.append({"folder": str(folder), **found.to_json()})
         if json:

@@ -74,11 +74,12 @@ def fit(
 
 def show(result: dict[str, Any]) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table("policy", box=None, padding=(0, 1), header_style="underline")
     rows = result["table"]
-    agents = ", ".join(rows[0]["distance"])
+    agents = escape(", ".join(rows[0]["distance"]))  # names come from the log
     names = ["expected return", "90 % interval", f"deviations from the log: {agents}"]
     mixed = any("k_eff" in row["training"] for row in rows)  # how many agents targets replace
     known = any(row["truth"] for row in rows)

@@ -54,6 +54,8 @@ def of_episodes(dataset: Dataset, episodes: np.ndarray) -> Dataset:
         starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         terminated=dataset.terminated[episodes],
         final_action_known=dataset.final_action_known[episodes],
+        stored_statistics=None,  # those are of the whole
+        stored_identity=None,
     )
 
 

@@ -1,8 +1,13 @@
 """What an ensemble says of many episodes, as one number and an interval."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from spacql.files import as_record
+from spacql.records import Estimated
 
 CONFIDENCE = 0.9
 RESAMPLES = 2000
@@ -12,6 +17,25 @@ class Interval(NamedTuple):
     mean: float
     low: float
     high: float
+    bound: float | None = None  # its lower end before it was widened, if it was
+
+
+class Kept(Estimated, frozen=True):
+    """The same in a file."""
+
+    bound: float | None = None
+
+
+def kept(value: Any, where: Path | str) -> Interval:
+    """An interval from a file; those of earlier versions have no bound."""
+    found = as_record(value, Kept, where)
+    return Interval(found.mean, found.low, found.high, found.bound)
+
+
+def mapped(x: Interval, change: Callable[[float], float]) -> Interval:
+    """The same with all of its numbers changed: cut off, or in other units."""
+    ends = (change(x.mean), change(x.low), change(x.high))
+    return Interval(*ends, None if x.bound is None else change(x.bound))
 
 
 def interval(values: np.ndarray, seed: int = 0) -> Interval:

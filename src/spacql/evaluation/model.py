@@ -72,7 +72,7 @@ class Network(eqx.Module):
 
 class Model(eqx.Module):
     change: Network  # (x, a) to the change of x
-    reward: Network  # (x, a, x') to the reward, and the logit of the task's end if logs have ends
+    reward: Network  # `seen` to the reward, and the logit of the task's end if logs have ends
     scale: Scale
     spec: Spec = eqx.field(static=True)
     terminals: bool = eqx.field(static=True)  # whether the log has any
@@ -84,10 +84,12 @@ class Imagined(NamedTuple):
 
 
 def scale_of(dataset: Dataset, rows: np.ndarray) -> Scale:
-    x = joined(dataset, rows)
-    change = joined(dataset, rows + 1) - x
+    x, following = joined(dataset, rows), joined(dataset, rows + 1)
+    change = following - x
     reward = dataset.team_reward[rows]
-    low, high = x.min(axis=0), x.max(axis=0)
+    # Final observations begin no transition, and lie in the log all the same.
+    low = np.minimum(x.min(axis=0), following.min(axis=0))
+    high = np.maximum(x.max(axis=0), following.max(axis=0))
     room = MARGIN * (high - low)
 
     def safe(std: np.ndarray) -> np.ndarray:
@@ -105,9 +107,9 @@ def joined(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
     return seen if dataset.states is None else np.concatenate([seen, dataset.states[rows]], axis=1)
 
 
-def predict(model: Model, x: Array, a: Array) -> tuple[Array, Array, Array, Array]:
-    """Every member's next x, reward, probability to go on, and whether the next x lies within the
-    ranges of the log: x (J, B, S), a (J, B, n, d)."""
+def predict(model: Model, x: Array, a: Array, known: Array) -> tuple[Array, Array, Array, Array]:
+    """Every member's next x, reward, probability to go on, and whether all that is imagined still
+    lies within the ranges of the log, as `known` says of it so far: x (J, B, S), a (J, B, n, d)."""
     scale = model.scale
     inputs = jnp.concatenate([(x - scale.mean) / scale.std, a.reshape(*a.shape[:2], -1)], axis=-1)
     following = x + ensemble(model.change, inputs) * scale.change
@@ -115,12 +117,23 @@ def predict(model: Model, x: Array, a: Array) -> tuple[Array, Array, Array, Arra
     within = (following >= scale.low) & (following <= scale.high)
     inside = jnp.all(within | constant, axis=-1)
     following = jnp.clip(following, scale.low, scale.high)
-    seen = (following - scale.mean) / scale.std
-    out = ensemble(model.reward, jnp.concatenate([inputs, seen], axis=-1))
+    out = ensemble(model.reward, seen(model, inputs, following))
     reward = out[..., 0] * scale.reward_std + scale.reward_mean
     reward = jnp.clip(reward, scale.reward_low, scale.reward_high)
     goes_on = 1 - jax.nn.sigmoid(out[..., 1]) if model.terminals else jnp.ones_like(reward)
-    return following, reward, goes_on, inside
+    # Where the task ends, what follows is nowhere, and need not lie within anything.
+    credited = known * (1 - goes_on * (1 - inside))
+    reward = credited * reward + (1 - credited) * scale.reward_poor
+    return following, reward, goes_on, known * inside
+
+
+def seen(model: Model, inputs: Array, following: Array) -> Array:
+    """What the network of reward and end sees: (x, a, x'), but for logs with ends (x, a) alone. The
+    x' of an end is often not logged, and never imagined."""
+    if model.terminals:
+        return inputs
+    standard = (following - model.scale.mean) / model.scale.std
+    return jnp.concatenate([inputs, standard], axis=-1)
 
 
 def ensemble(network: Network, inputs: Array) -> Array:
@@ -206,7 +219,7 @@ def examples(model: Model, batch: Any) -> tuple[Array, Array, Array, Array, Arra
     scale = model.scale
     a = joint_unit(model.spec, actions).reshape(len(x), -1)
     first = jnp.concatenate([(x - scale.mean) / scale.std, a], axis=-1)
-    second = jnp.concatenate([first, (following - scale.mean) / scale.std], axis=-1)
+    second = seen(model, first, following)
     paid = (reward - scale.reward_mean) / scale.reward_std
     return first, second, (following - x) / scale.change, paid, terminal
 
@@ -280,11 +293,9 @@ def _imagine(
 
     def step(carry: Any, t: Array) -> Any:
         x, alive, known, total, discounted = carry
-        seen = jnp.split(x, cuts, axis=-1)[: spec.n_agents]
-        a = unit_actions(spec, policy(seen, jax.random.fold_in(key, t)))
-        x, reward, goes_on, inside = predict(model, x, a)
-        known = known * inside
-        reward = known * reward + (1 - known) * model.scale.reward_poor
+        observed = jnp.split(x, cuts, axis=-1)[: spec.n_agents]
+        a = unit_actions(spec, policy(observed, jax.random.fold_in(key, t)))
+        x, reward, goes_on, known = predict(model, x, a, known)
         alive = alive * (t < limit)
         total = total + alive * reward
         discounted = discounted + alive * reward * discount**t
@@ -320,12 +331,13 @@ def _replay(model: Model, start: Array, played: Array, here: Array) -> Array:
     members = len(model.change.weights[0])
 
     def step(carry: Any, inputs: Any) -> Any:
-        x, total = carry
+        x, known, total = carry
         actions, counts = inputs
         a = joint_unit(model.spec, actions)
-        x, reward, *_ = predict(model, x, jnp.broadcast_to(a, (members, *a.shape)))
-        return (x, total + counts * reward), None
+        x, reward, _, known = predict(model, x, jnp.broadcast_to(a, (members, *a.shape)), known)
+        return (x, known, total + counts * reward), None
 
     x = jnp.broadcast_to(start, (members, *start.shape))
-    (_, total), _ = jax.lax.scan(step, (x, jnp.zeros(x.shape[:2])), (played, here))
+    nothing = jnp.zeros(x.shape[:2])
+    (*_, total), _ = jax.lax.scan(step, (x, nothing + 1, nothing), (played, here))
     return total

@@ -12,7 +12,7 @@ Importance weighting is not offered: a deterministic policy has no density to we
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -23,7 +23,7 @@ from spacql.data import Dataset
 from spacql.errors import InputError, suggestion
 from spacql.evaluation import distance as distances
 from spacql.evaluation import fqe, heldout, model
-from spacql.evaluation.intervals import Interval, interval
+from spacql.evaluation.intervals import Interval, interval, mapped
 from spacql.evaluation.model import Imagined
 from spacql.policies import Policy
 from spacql.policies.policy import check_order
@@ -61,7 +61,6 @@ class OfflineEvaluation:
     outside: dict[str, float]  # per agent, share of states beyond three of them
     trust: Trust | None  # in the model, if it was asked
     heldout: int  # episodes
-    notes: list[str] = field(default_factory=list)
 
     @property
     def estimate(self) -> Interval:
@@ -94,7 +93,6 @@ class Evaluator:
         self.split = split or heldout.split(dataset, share, seed)
         self.rows = heldout.transition_rows(dataset, self.split.training)
         lengths = np.diff(dataset.starts) - 1
-        self.length = float(lengths.mean())
         self.horizon = int(lengths.max())  # a log says nothing of what comes later
         self.discount = float(np.clip(1 - 1 / self.horizon, 0.95, 0.99))
         self.model_config = model_config or model.Config()
@@ -210,7 +208,7 @@ class Evaluator:
         # steps, or of one that goes on and is only cut.
         lengths = np.diff(self.dataset.starts)[self.episodes] - 1
         ends = lengths / (1 - self.discount**lengths)
-        whole = np.where(self.dataset.terminated[self.episodes], ends, self.length)
+        whole = np.where(self.dataset.terminated[self.episodes], ends, lengths)
         gain = (found - self.behaviour_value[robust]) * whole * (1 - self.discount)
         returned = self.dataset.team_returns[self.episodes] + gain
         return [interval(returned, self.seed), interval(found, self.seed)]
@@ -268,18 +266,21 @@ def check_fits(policy: Policy, dataset: Dataset) -> None:
 
 
 def wider(x: Interval, factor: float) -> Interval:
-    return Interval(x.mean, x.mean - factor * (x.mean - x.low), x.mean + factor * (x.high - x.mean))
+    low, high = x.mean - factor * (x.mean - x.low), x.mean + factor * (x.high - x.mean)
+    return Interval(x.mean, low, high, bound=x.low)
 
 
 def at_most(x: Interval, highest: float) -> Interval:
     """The same, but not above what is possible."""
-    return Interval(min(x.mean, highest), min(x.low, highest), min(x.high, highest))
+    return mapped(x, lambda end: min(end, highest))
 
 
 def bound(x: Interval, estimator: str) -> float:
     """What policies are chosen by: the lower bound as the ensemble and the episodes have it. The
     calibrated one, which lies as far below as the worst surprises, would choose the dullest."""
-    return x.mean - (x.mean - x.low) / WIDER.get(estimator, 1.0)
+    if x.bound is not None:
+        return x.bound
+    return x.mean - (x.mean - x.low) / WIDER.get(estimator, 1.0)  # of a file from before
 
 
 def choose(estimates: Mapping[str, Interval], estimator: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from spacql.algorithms.registry import find
 from spacql.data import Dataset
 from spacql.errors import SpacqlError
 from spacql.files import read_json
@@ -15,17 +16,30 @@ ROWS = 2000  # of the log that the actors are looked at
 SATURATED, OFTEN = 0.99, 0.5  # of the action range; share of actions
 FAR, OUTSIDE = 4.0, 0.25  # deviations of the log's actions; share of states
 STILL = 0.1  # of the span of a curve, in its last fifth
+ROWS_EACH = 10  # rows for every column of a linear guess: with fewer it knows the log by heart
+# What holds a policy to the log, by the hyperparameter that has it, and where more of it lies.
+STRENGTHS = {"anchor_weight": "larger", "alpha": "larger", "q_weight": "smaller", "eta": "smaller"}
 
 
 def of_run(folder: Path, dataset: Dataset) -> list[str]:
     """One sentence for everything that calls for a second look; none if all is well."""
-    rows = read_metrics(folder / "metrics.jsonl")
-    found = [impossible(rows, dataset, read_json(folder / "run.json")["config"]), moving(rows)]
+    rows, run = read_metrics(folder / "metrics.jsonl"), read_json(folder / "run.json")
+    found = [
+        impossible(rows, dataset, run["config"]),
+        moving(rows, may_be_lengthened(run.get("algorithm", ""))),
+    ]
     try:
         policy = Policy.load(folder)
     except SpacqlError:  # an actor of a kind that is not known here
         return [text for text in found if text]
     return [text for text in (*found, saturated(policy, dataset), far(policy, dataset)) if text]
+
+
+def may_be_lengthened(algorithm: str) -> bool:
+    try:
+        return bool(getattr(find(algorithm).Config, "may_be_lengthened", True))
+    except SpacqlError:  # somebody's own, that is not known by its name
+        return True
 
 
 def impossible(rows: list[dict[str, Any]], dataset: Dataset, config: dict[str, Any]) -> str:
@@ -41,14 +55,16 @@ def impossible(rows: list[dict[str, Any]], dataset: Dataset, config: dict[str, A
     if low <= value <= high:
         return ""
     word, bound = ("above", high) if value > high else ("below", low)
+    own = next((f"a {more} {name}, or " for name, more in STRENGTHS.items() if name in config), "")
+    nearer = "bc" if "q_weight" in config else "td3bc, bc"
     return (
         f"The critic's value of the policy, {value:.4g}, lies {word} every return that the log's "
-        f"rewards allow ({bound:.4g}): it cannot be trusted. A larger alpha, or an algorithm that "
-        "stays nearer to the log (td3bc, bc), helps."
+        f"rewards allow ({bound:.4g}): it cannot be trusted. What helps: {own}an algorithm that "
+        f"stays nearer to the log ({nearer})."
     )
 
 
-def moving(rows: list[dict[str, Any]]) -> str:
+def moving(rows: list[dict[str, Any]], lengthens: bool = True) -> str:
     """A curve that still moves at the end."""
     for name in ("q_policy", "clone_error"):
         curve = np.array([row[name] for row in rows if isinstance(row.get(name), float)])
@@ -59,10 +75,12 @@ def moving(rows: list[dict[str, Any]]) -> str:
         noise = curve[-2 * fifth :].std() / np.sqrt(fifth)
         span = np.ptp(curve)
         if abs(now - before) > max(STILL * span, 3 * noise):
+            how = (
+                "train with --rounds and --resume" if lengthens else "train anew with more --rounds"
+            )
             return (
                 f"The training had not settled: {name} still went from {before:.4g} to {now:.4g} "
-                "in its last fifth. More may help: train with --rounds and --resume, "
-                "fit with --thorough."
+                f"in its last fifth. More may help: {how}, fit with --thorough."
             )
         return ""
     return ""
@@ -80,6 +98,8 @@ def far(policy: Policy, dataset: Dataset) -> str:
         policy.agents, policy.act(seen), seen, (x[some] for x in dataset.actions), strict=True
     ):
         inputs = np.concatenate([o, np.ones((len(o), 1), np.float32)], axis=1)
+        if len(inputs) < ROWS_EACH * inputs.shape[1]:
+            continue
         guess = inputs @ np.linalg.lstsq(inputs, a, rcond=None)[0]
         spread = np.maximum(np.std(a - guess, axis=0), 1e-3 * np.maximum(np.ptp(a, axis=0), 1e-6))
         outside = float((np.abs(pi - guess) > FAR * spread).any(axis=1).mean())

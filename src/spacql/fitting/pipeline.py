@@ -20,7 +20,7 @@ from spacql import arguments, records
 from spacql.data import Dataset, load_dataset, save_dataset
 from spacql.errors import InputError, TrainingError
 from spacql.evaluation import heldout
-from spacql.evaluation.intervals import Interval
+from spacql.evaluation.intervals import kept
 from spacql.evaluation.model import Config as ModelConfig
 from spacql.evaluation.offline import CLONE, DEFAULT, Evaluator, bound, check_estimators, choose
 from spacql.experiments.executors import Local, PlannedRun
@@ -38,6 +38,15 @@ MODEL_SECONDS = 0.025  # of one core, per step of the model's ensemble
 # when k of them are, and what could be chosen by.
 OWN = ("k_eff", "u", "q_policy", "td_error")
 MEMBER_SECONDS = 5.0  # of one core, to evaluate a policy
+# Parts of a plan whose names do not speak for themselves, in an error.
+NAMES = {
+    "source": "another log",
+    "share": "another --heldout",
+    "budget": "another --budget",
+    "workers": "another number of --workers, who share its --budget",
+    "runs": "other trainings (another --budget, or version of spacql)",
+    "model": "another model of the world (another --budget, or version of spacql)",
+}
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,8 @@ class Plan:
     seed: int
     share: float
     estimator: str
+    budget: float | None  # minutes, and the number of workers that share them
+    workers: int | None
     runs: list[dict[str, Any]]
     model: dict[str, Any]
 
@@ -159,6 +170,7 @@ def make_plan(
         for member, config in zip(chosen, configs(scale), strict=True)
     ]
     return Plan(dataset.identity, dataset.spec.task, level, seed, share, estimator,
+                budget, None if budget is None else workers,
                 json.loads(json.dumps(runs)), json.loads(json.dumps(asdict(model))))  # fmt: skip
 
 
@@ -171,10 +183,20 @@ def open_folder(folder: Path, plan: Plan) -> None:
         write_json(path, asdict(plan))
         return
     there = read_record(path, dict[str, Any])
+    later = {"budget": plan.budget, "workers": plan.workers}  # plans from before do not say
     for name, value in asdict(plan).items():
-        if there.get(name) != value:
-            what = "another log" if name == "source" else f"another {name}"
-            raise InputError(f"The fit in {folder} is of {what}. Choose another place with --out.")
+        found = (later | there).get(name)
+        if found != value:
+            plain = name not in ("source", "runs", "model")
+            was = f": {_said(found)}, not {_said(value)}" if plain else ""
+            what = NAMES.get(name, f"another {name}") + was
+            raise InputError(
+                f"The fit in {folder} is of {what}. Give the same, or another place with --out."
+            )
+
+
+def _said(value: Any) -> str:
+    return "none" if value is None else str(value)[:50]
 
 
 def expectation(plan: Plan, runs: list[PlannedRun], dataset: Dataset, workers: int) -> str:
@@ -277,7 +299,10 @@ def conclude(
     truth: Mapping[str, Mapping[str, Any]],
 ) -> Fit:
     """The chosen policy, the folder's own files, and the words."""
-    found = {label: Interval(**x["estimates"][plan.estimator]) for label, x in evaluations.items()}
+    found = {
+        label: kept(x["estimates"][plan.estimator], f"What the log says of {label}")
+        for label, x in evaluations.items()
+    }
     best = choose(found, plan.estimator)
     table = sorted(
         ({"label": label, **found[label]._asdict(), "bound": bound(found[label], plan.estimator),

@@ -15,7 +15,7 @@ import numpy as np
 from spacql import records
 from spacql.data.collect import NAMES as DATASETS
 from spacql.errors import InputError
-from spacql.evaluation.intervals import Interval
+from spacql.evaluation.intervals import Interval, kept, mapped
 from spacql.evaluation.offline import CLONE, ESTIMATORS, choose
 from spacql.experiments.tables import markdown_row
 from spacql.reference import Reference
@@ -33,8 +33,7 @@ class Entry:
 
     label: str
     score: float  # in truth
-    # By estimator: (estimate, low, high) as scores; an interval is NaN where there is none.
-    estimates: Mapping[str, tuple[float, float, float]]
+    estimates: Mapping[str, Interval]  # by estimator, as scores; NaN where there is no interval
 
 
 def stored(results: Path, only: Sequence[str] = (), seed: int = 0) -> dict[str, list[Entry]]:
@@ -56,14 +55,14 @@ def entries(pool: Mapping[str, Any]) -> list[Entry]:
 def _entry(label: str, found: Mapping[str, Any], score: Any) -> Entry:
     nan = float("nan")
     estimates = {
-        name: (score(x["mean"]), score(x["low"]), score(x["high"]))
+        name: mapped(kept(x, f"The estimates of {label}"), score)
         for name, x in found["estimates"].items()
     }
     for name, (metric, sign) in OF_TRAINING.items():
         value = found["training"].get(metric)
-        estimates[name] = (nan if value is None else sign * value, nan, nan)
-    estimates[OTHERS[0]] = (-float(np.mean(list(found["distance"].values()))), nan, nan)
-    estimates[OTHERS[1]] = (float(label == CLONE), nan, nan)  # keep what you have: the clone
+        estimates[name] = Interval(nan if value is None else sign * value, nan, nan)
+    estimates[OTHERS[0]] = Interval(-float(np.mean(list(found["distance"].values()))), nan, nan)
+    estimates[OTHERS[1]] = Interval(float(label == CLONE), nan, nan)  # keep what you have
     return Entry(label, float(found["score"]), estimates)
 
 
@@ -83,10 +82,10 @@ def statistics(pool: Sequence[Entry]) -> dict[str, dict[str, float]]:
         if len(known) < 3:
             continue
         true = np.array([e.score for e in known])
-        value, low, high = np.array([e.estimates[name] for e in known]).T
+        value, low, high = np.array([e.estimates[name][:3] for e in known]).T
         intervals = np.isfinite(low)
         if intervals.all():
-            chosen = choose({e.label: Interval(*e.estimates[name]) for e in known}, name)
+            chosen = choose({e.label: e.estimates[name] for e in known}, name)
             choice = [e.label for e in known].index(chosen)
         else:
             choice = int(np.argmax(value))

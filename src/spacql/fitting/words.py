@@ -31,17 +31,7 @@ def summary(
         f"returned {log['mean']:.4g}"
         + (f", cloning is expected to return {number(clone)}." if clone else ".")
     ]
-    parts.append(
-        {
-            "likely gain": "A gain is likely: even the lower end of the interval lies above the "
-            "log. On the benchmark, `spacql reproduce selection --stored` says how often such "
-            "intervals hold the truth.",
-            "inconclusive": "Inconclusive: the expected return is higher than the log's, but its "
-            "interval reaches below it. More episodes, or --thorough, may decide it.",
-            "keep what you have": "Keep what you have: nothing that was trained is expected to do "
-            "better than what made the log.",
-        }[verdict]
-    )
+    parts.append(gain(verdict, chosen, log, clone))
     far = {agent: share for agent, share in chosen["outside"].items() if share > 0.1}
     if far:
         agents = ", ".join(f"{agent} in {100 * share:.0f} %" for agent, share in far.items())
@@ -55,6 +45,33 @@ def summary(
             f"{trust['correlation']:.2f}): trust these numbers little."
         )
     return " ".join([*parts, *chosen.get("warnings", ())])
+
+
+def gain(
+    verdict: Verdict,
+    chosen: Mapping[str, Any],
+    log: Mapping[str, Any],
+    clone: Mapping[str, Any] | None,
+) -> str:
+    both = "the log's and cloning's" if clone else "the log's"
+    if verdict == "likely gain":
+        return (
+            f"A gain is likely: even the lower end of the interval lies above {both}. On the "
+            "benchmark, `spacql reproduce selection --stored` says how often such intervals hold "
+            "the truth."
+        )
+    if verdict == "inconclusive":
+        higher = "cloning's" if clone and clone["mean"] > log["mean"] else "the log's"
+        return (
+            f"Inconclusive: the expected return is higher than {both}, but not all of its interval "
+            f"lies above {higher}. More episodes, or --thorough, may decide it."
+        )
+    if chosen["label"] == CLONE:
+        return (
+            "Keep what you have, or its clone: nothing that was trained is expected to beat "
+            "cloning surely enough."
+        )
+    return f"Keep what you have: {chosen['label']} is not expected to return more than {both}."
 
 
 def number(row: Mapping[str, Any]) -> str:

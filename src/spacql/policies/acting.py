@@ -121,6 +121,7 @@ class NumpyTeam:
         self.layers = list(zip(weights, biases, strict=True))
         self.sizes = tuple(len(actor.low) for actor in actors)
         self.low = stacked([np.array(actor.low) for actor in actors])[:, None]
+        self.high = stacked([np.array(actor.high) for actor in actors])[:, None]
         span = [np.array(actor.high) - np.array(actor.low) for actor in actors]
         self.span = stacked(span)[:, None]
         self.unit = all(set(a.low) == {-1.0} and set(a.high) == {1.0} for a in actors)
@@ -135,7 +136,11 @@ class NumpyTeam:
         x = x @ weight
         x += bias
         np.tanh(x, out=x)
-        return x if self.unit else self.low + (x + 1) / 2 * self.span
+        if self.unit:
+            return x
+        x = self.low + (x + 1) / 2 * self.span
+        np.minimum(x, self.high, out=x)  # rounding must not lead beyond the bounds
+        return np.maximum(x, self.low, out=x)
 
 
 def numpy_team(actors: Sequence[Any]) -> NumpyTeam | None:

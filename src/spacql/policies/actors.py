@@ -89,11 +89,12 @@ class Flee(eqx.Module):
 
 
 def from_unit(action: Array, low: Bounds, high: Bounds) -> Array:
-    """Map [-1, 1] to the bounds."""
+    """Map [-1, 1] to the bounds. Rounding must not lead beyond them."""
     if all(x == -1 for x in low) and all(x == 1 for x in high):
         return action
     low_array, high_array = jnp.array(low), jnp.array(high)
-    return low_array + (action + 1) / 2 * (high_array - low_array)
+    wide = low_array + (action + 1) / 2 * (high_array - low_array)
+    return jnp.clip(wide, low_array, high_array)
 
 
 def init_mlp(

@@ -32,6 +32,8 @@ def export(policy: Policy, out: Path, per_agent: bool = False) -> dict[Path, flo
                 f"{' with noise' if type(actor) is MLP else ''}; only deterministic MLPs have an "
                 "ONNX form."
             )
+    if not per_agent and not out.name.strip("."):
+        raise InputError(f"--out {out} names no file. For example: --out team.onnx")
     numbers = range(len(policy.agents))
     plain = out.with_suffix("") if out.suffix == ".onnx" else out
     files = (
@@ -84,12 +86,12 @@ def graph(onnx: Any, policy: Policy, chosen: Sequence[int]) -> Any:
             x = then("Tanh" if k == len(actor.weights) - 1 else "Relu", x, to=f"out{k}")
         low, high = np.array(actor.low), np.array(actor.high)
         x = then("Mul", x, constant(f"{agent}/scale", (high - low) / 2), to="scaled")
+        x = then("Add", x, constant(f"{agent}/middle", (low + high) / 2), to="moved")
+        x = then("Max", x, constant(f"{agent}/low", low), to="above")  # rounding may lead beyond
         end = f"action.{agent}"
-        nodes.append(
-            helper.make_node("Add", [x, constant(f"{agent}/middle", (low + high) / 2)], [end])
-        )
+        nodes.append(helper.make_node("Min", [x, constant(f"{agent}/high", high)], [end]))
         outputs.append(helper.make_tensor_value_info(end, kind, ["batch", len(low)]))
-    whole = helper.make_graph(nodes, policy.name, inputs, outputs, constants)
+    whole = helper.make_graph(nodes, policy.name or "policy", inputs, outputs, constants)
     model = helper.make_model(
         whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9, producer_name="spacql"
     )

@@ -169,8 +169,7 @@ def line_chart(title: str, series: Sequence[Series], *, note: str = "", x_name: 
         "high": x.high,
         "x_name": x_name,
         "series": [
-            {"name": line.name, "colour": line.colour % COLOURS, "x": xs.tolist(),
-             "seeds": [seed for seed, _ in line.seeds],
+            {"name": line.name, "x": xs.tolist(),
              "y": [[float(f"{v:.4g}") if np.isfinite(v) else None for v in row] for row in ys]}
             for line, xs, ys in drawn
         ],

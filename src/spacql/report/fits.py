@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from spacql import records
 from spacql.errors import SpacqlError
+from spacql.evaluation.intervals import kept
 from spacql.files import as_record, read_record
 from spacql.records import Candidate, Estimated, FitRecord
 from spacql.report.charts import Mark, Row, dot_plot, legend
@@ -26,6 +27,7 @@ class Fitted:
 
     folder: Path
     record: FitRecord
+    bounds: dict[str, float]  # what candidates were chosen by
 
     @cached_property
     def truth(self) -> dict[str, float]:
@@ -44,8 +46,10 @@ class Fitted:
 
 
 def read(folder: Path) -> Fitted:
-    record = as_record(records.fit(folder), FitRecord, folder / "fit.json")
-    return Fitted(folder, record)
+    path, found = folder / "fit.json", records.fit(folder)
+    bounds = {row["label"]: kept(row, path).bound for row in found["table"]}
+    known = {label: bound for label, bound in bounds.items() if bound is not None}
+    return Fitted(folder, as_record(found, FitRecord, path), known)
 
 
 def below(places: Sequence[Path]) -> list[Fitted]:
@@ -69,8 +73,9 @@ def good(fit: Fitted) -> Markup:
     """How good it is, as far as a log can say."""
     record, log = fit.record, fit.record.log
     ranked = sorted(record.table, key=lambda row: fit.order[row.label])
+    columns = ["lower bound"] * bool(fit.bounds) + ["in truth"] * bool(fit.truth)
     plot = dot_plot(
-        ["policy", "return", "90 % interval", *(["in truth"] if fit.truth else [])],
+        ["policy", "return", "90 % interval", *columns],
         [_row(row, fit) for row in ranked],
         caption=f"What the log says of each policy: {fit.name}",
         axis="expected return",
@@ -89,6 +94,9 @@ def good(fit: Fitted) -> Markup:
         "judged by the others, which no training saw. Chosen (★) is the one with the highest "
         "lower bound, of those that promise at least what cloning (bc) does."
     )
+    if any(fit.bounds.get(row.label, row.low) > row.low for row in record.table):
+        words += " That is the bound as the episodes and the estimator have it. The intervals are "
+        words += "wider: what held the truth nine times in ten on development data."
     lost = [f"{label}: {why}" for label, why in record.failed.items()]
     return join(
         [
@@ -103,6 +111,9 @@ def good(fit: Fitted) -> Markup:
 def _row(row: Candidate, fit: Fitted) -> Row:
     marks = [Mark("log", fit.record.log.mean, f"the log itself: {short(fit.record.log.mean)}")]
     cells: list[Any] = [(short(row.mean), row.mean), (_span(row), row.low)]
+    if fit.bounds:
+        bound = fit.bounds.get(row.label)
+        cells.append((short(bound), -1e300 if bound is None else bound))
     if fit.truth:
         true = fit.truth.get(row.label)
         cells.append((short(true), -1e300 if true is None else true))
@@ -197,14 +208,15 @@ def headline(fits: Sequence[Fitted]) -> str:
 
 
 def command(fit: Fitted) -> str:
-    """What fits again, to a log of this name; a budget is not kept, and shows in the rounds."""
+    """What fits again, to a log of this name."""
     plan: dict[str, Any] = {}
     with suppress(SpacqlError):
         plan = read_record(fit.folder / "plan.json", dict[str, Any])
     words = ["spacql", "fit", "--data", fit.name, "--out", fit.folder.name or "fit"]
     if plan.get("level") in ("quick", "thorough"):
         words.append(f"--{plan['level']}")
-    for name, usual in (("seed", 0), ("share", 0.2), ("estimator", "model")):
+    options = {"seed": 0, "share": 0.2, "estimator": "model", "budget": None, "workers": None}
+    for name, usual in options.items():
         value = plan.get(name, usual)
         if value != usual:
             words += [f"--{'heldout' if name == 'share' else name}", str(value)]

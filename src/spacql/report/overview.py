@@ -10,6 +10,7 @@ from spacql.experiments.pairs import may_be_best
 from spacql.report.charts import COLOURS
 from spacql.report.markup import count, join, number, table, tag
 from spacql.report.subject import Subject
+from spacql.report.teams import paired
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def standings(subject: Subject) -> tuple[list[Standing], int]:
     means: dict[str, list[float]] = {name: [] for name in names}
     for found in subject.datasets.values():
         scored = [team for team in found if team.statistics is not None]
-        scores = [team.by_seed for team in scored]
+        scores = paired(scored)
         marked = may_be_best(scores)
         for team, is_near in zip(scored, marked, strict=True):
             near[team.label] += is_near

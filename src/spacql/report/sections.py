@@ -16,6 +16,7 @@ from spacql.report.charts import (
     series_legend,
 )
 from spacql.report.markup import count, join, number, span, table, tag
+from spacql.report.offline import without_simulator
 from spacql.report.overview import standings_table, tally_table
 from spacql.report.source import Trained
 from spacql.report.subject import FEW, Subject
@@ -227,35 +228,6 @@ def real(subject: Subject) -> Markup | None:
     if against:
         parts += [tag("h3", "Against the log"), tag("ul", against)]
     return join(parts) if parts else None
-
-
-def without_simulator(subject: Subject) -> Markup | None:
-    """What the log says of policies beside what the simulator says, where both exist."""
-    rows = [
-        Row(
-            name=f"{team.label} on {team.dataset}, seed {run.seed}",
-            colour=subject.colours[team.label],
-            seeds=(),
-            centre=run.offline.mean,
-            interval=(run.offline.low, run.offline.high),
-            marks=[Mark("truth", run.score, f"in the simulator: {number(run.score)}")],
-            cells=[(number(run.offline.mean), run.offline.mean),
-                   (span(run.offline.low, run.offline.high), run.offline.low),
-                   (number(run.score), run.score)],
-            confidence=90,
-        )
-        for team in subject.shown
-        for run in team.runs
-        if run.offline is not None and run.score is not None
-    ]  # fmt: skip
-    if not rows:
-        return None
-    entries = [("centre", "score that the log speaks for"), ("interval", "its 90 % interval"),
-               ("truth", "score in the simulator")]  # fmt: skip
-    head = ["policy", "from the log", "90 % interval", "in truth"]
-    caption = "What the log says without a simulator, beside the truth"
-    return join([tag("h3", "Without a simulator"), legend(entries),
-                 dot_plot(head, rows, caption=caption, axis="score")])  # fmt: skip
 
 
 def series_of(

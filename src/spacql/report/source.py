@@ -14,6 +14,7 @@ import numpy as np
 
 from spacql import records
 from spacql.errors import InputError, SpacqlError
+from spacql.evaluation.intervals import Interval, kept, mapped
 from spacql.experiments.store import Store, StoredRun, digest, run_folders
 from spacql.files import as_record, read_record
 from spacql.reference import Reference
@@ -51,12 +52,17 @@ class Trained:
     prey: str = ""
     folder: Path | None = None  # of the run; stored results have none
     label: str = ""  # what a fit calls it
-    offline: records.Estimated | None = None  # what the log says of the policy, as a score
+    offline: "Offline | None" = None  # what the log says of the policy
 
-    @property
-    def finished(self) -> bool:
-        planned = self.config.get("rounds")
-        return not self.note and (not isinstance(planned, int) or self.rounds >= planned)
+
+@dataclass(frozen=True)
+class Offline:
+    """What `spacql evaluate --offline` found: as scores where the data has reference returns."""
+
+    estimator: str  # the first that was asked
+    estimate: Interval
+    log: float  # what the log itself got in held-out episodes
+    unit: str  # score or return
 
 
 def gather(places: Sequence[Path], *, none: bool = False) -> list[Trained]:
@@ -128,16 +134,17 @@ def of_folder(folder: Path) -> Trained:
     return run if run.score is None else _with_level(run)
 
 
-def _offline(folder: Path, described: Described) -> records.Estimated | None:
-    """What `spacql evaluate --offline` found, where scores can be made of returns."""
-    from spacql.reference import Reference
-
-    if described.dataset.reference is None or not (folder / "offline.json").is_file():
+def _offline(folder: Path, described: Described) -> Offline | None:
+    path = folder / "offline.json"
+    if not path.is_file():
         return None
+    found = records.offline(path)
+    name, first = next(iter(found["estimates"].items()))
+    estimate, log = kept(first, path), float(found["log"]["mean"])
+    if described.dataset.reference is None:
+        return Offline(name, estimate, log, "return")
     score = Reference.from_json(described.dataset.reference).score
-    found = as_record(records.offline(folder / "offline.json"), records.OfflineRecord, folder)
-    first = next(iter(found.estimates.values()))
-    return records.Estimated(score(first.mean), score(first.low), score(first.high))
+    return Offline(name, mapped(estimate, score), score(log), "score")
 
 
 def _common(described: Described) -> dict[str, Any]:

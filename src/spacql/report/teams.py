@@ -68,10 +68,6 @@ class Team:
         return None if self.statistics is None else self.statistics.mean
 
     @property
-    def by_seed(self) -> dict[int, float]:
-        return {run.seed: run.score for run in self.runs if run.score is not None}
-
-    @property
     def paper(self) -> tuple[float, float | None] | None:
         return published_score(self.dataset, self.algorithm)
 
@@ -93,8 +89,9 @@ def teams(runs: Sequence[Trained], *, choose: bool = False) -> tuple[list[Team],
         groups.setdefault((run.dataset, run.algorithm, signature(run.config)), []).append(run)
     rivals: dict[tuple[str, str], list[list[Trained]]] = {}
     for (dataset, algorithm, _), members in groups.items():
-        # A run that was repeated says nothing new.
-        once = {(run.seed, run.identity, run.label): run for run in reversed(members)}
+        # A run that was repeated says nothing new; one that came to no end says less.
+        said = sorted(reversed(members), key=lambda run: (run.score is not None, bool(run.note)))
+        once = {(run.seed, run.identity, run.label): run for run in said}
         members = sorted(once.values(), key=lambda run: run.seed)
         rivals.setdefault((dataset, algorithm), []).append(members)
     shown: list[Team] = []
@@ -166,6 +163,15 @@ def by_dataset(found: Sequence[Team]) -> dict[str, list[Team]]:
     for team in found:
         grouped.setdefault(team.dataset, []).append(team)
     return grouped
+
+
+def paired(found: Sequence[Team]) -> list[dict[int, float]]:
+    """The scores of each team, under numbers that two of them share where they have a seed in
+    common and saw the same dataset with it."""
+    seen = [{(run.seed, run.identity): float(run.score or 0) for run in team.scored}
+            for team in found]  # fmt: skip
+    numbers = {pair: k for k, pair in enumerate(sorted(set().union(*seen)))}
+    return [{numbers[pair]: score for pair, score in scores.items()} for scores in seen]
 
 
 def compared(first: Team, second: Team) -> tuple[Statistics | None, list[tuple[int, float]]]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from spacql.experiments.pairs import ENOUGH, highest, mean_over, significantly_better
 from spacql.experiments.tables import Statistics
 from spacql.report.markup import count, number, span
-from spacql.report.teams import Team
+from spacql.report.teams import Team, paired
 
 
 def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str:
@@ -18,11 +18,15 @@ def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str
     if len(scored) == 1:
         beside = against_log(scored[0])
         return _one(scored[0]) + (f" That is {beside}." if beside else "")
-    scores = [team.by_seed for team in scored]
+    scores = paired(scored)
     first = highest(scores)
-    best = max(scored, key=lambda team: team.mean or 0.0) if first is None else scored[first]
-    others = [team for team in scored if team is not best]
-    close = [t.label for t in others if not significantly_better(best.by_seed, t.by_seed)]
+    if first is None:
+        first = max(range(len(scored)), key=lambda k: scored[k].mean or 0.0)
+    best, mine = scored[first], scores[first]
+    others = {t.label: s for t, s in zip(scored, scores, strict=True) if t is not best}
+    apart = [label for label, theirs in others.items() if len(mine.keys() & theirs) < ENOUGH]
+    rest = [label for label in others if label not in apart]
+    close = [label for label in rest if not significantly_better(mine, others[label])]
     text = f"{best.label} scores highest on {dataset}: {_score(best)}."
     if brief:
         text = f"Highest: {best.label}."
@@ -30,9 +34,14 @@ def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str
     if few:
         who = "" if few == [team.label for team in scored] else f" of {listed(few)}"
         return f"{text} Fewer than three seeds{who}: chance may have made the order."
+    if apart:
+        text += f" With {listed(apart)} it has fewer than three seeds of the same data in common: "
+        text += "they cannot be compared."
     if close:
         return text + f" Seed by seed it is not significantly better than {listed(close)}."
-    return text + " Seed by seed it is significantly better than every other."
+    if apart and rest:
+        return text + f" Seed by seed it is significantly better than {listed(rest)}."
+    return text if apart else text + " Seed by seed it is significantly better than every other."
 
 
 def _one(team: Team) -> str:
