@@ -83,6 +83,13 @@ class DivergedRecord(msgspec.Struct, frozen=True):
     """diverged.json"""
 
     error: str
+    seconds: float = 0.0  # of versions that did not keep it
+
+
+class SpentRecord(msgspec.Struct, frozen=True):
+    """seconds.json, and what is asked of a result.json in its stead"""
+
+    seconds: Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -123,6 +130,8 @@ class Tried(msgspec.Struct, frozen=True):
     value: Any
     scores: tuple[float, ...]
     mean: float | None
+    failed: tuple[Seed, ...] = ()  # without a score
+    crashed: tuple[Seed, ...] = ()  # those among them that did not diverge: nothing is known
 
 
 class SweepRecord(msgspec.Struct, frozen=True):
@@ -149,6 +158,7 @@ class Estimated(msgspec.Struct, frozen=True):
     mean: float
     low: float
     high: float
+    bound: float | None = None  # what is chosen by; files of earlier versions have none
 
 
 class Trust(msgspec.Struct, frozen=True):
@@ -180,7 +190,7 @@ class OfflineRecord(msgspec.Struct, frozen=True):
     truth: InTruth | None = None  # in a simulator, where there is one
 
 
-class Candidate(Estimated, frozen=True):
+class Candidate(Estimated, frozen=True, kw_only=True):
     """A policy of a fit."""
 
     label: Name
@@ -284,9 +294,14 @@ def result(folder: Path) -> dict[str, Any]:
     return _checked(folder / "result.json", ResultRecord, format=None)
 
 
-def diverged(folder: Path) -> str:
-    """Why the training in a run folder diverged."""
-    return str(_checked(folder / "diverged.json", DivergedRecord, format=None)["error"])
+def diverged(folder: Path) -> dict[str, Any]:
+    """diverged.json of a run folder: why its training diverged, and after how long."""
+    return _checked(folder / "diverged.json", DivergedRecord, format=None)
+
+
+def seconds(path: Path) -> float:
+    """How long a training took so far, by its seconds.json or result.json."""
+    return float(_checked(path, SpentRecord, format=None)["seconds"])
 
 
 def stored(path: Path) -> dict[str, Any]:

@@ -7,13 +7,14 @@ RUN/seed-0/run.json        algorithm, full configuration, dataset identity, vers
           result.json      the final evaluation with every episode's return; seconds
           diverged.json    instead of a result: when the numbers were no longer finite
           checkpoints/     the newest few training states
+          seconds.json     how long it took to the newest of them, until there is a result
 """
 
 import json
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -167,10 +168,12 @@ def open_folder(
     folder: Path, described: dict[str, Any], resume: bool, lengthen: bool = True
 ) -> None:
     """Begin a run folder, or see to it that the one that is there can be continued; with more
-    rounds too, if `lengthen`."""
+    rounds too, if `lengthen`. Loggers and the episodes of the final evaluation, which change
+    nothing about the training, are those of the latest call until the run is finished."""
     path = folder / "run.json"
     if not path.exists():
-        if folder.exists() and any(folder.iterdir()):
+        # What a kill left of run.json begins with a dot, and is cleared when that is written.
+        if folder.exists() and any(not there.name.startswith(".") for there in folder.iterdir()):
             raise InputError(f"{folder} exists and holds no run. Choose another place with --out.")
         write_json(path, described)
         return
@@ -180,7 +183,10 @@ def open_folder(
         )
     there = records.run(folder)
     if there["dataset"]["identity"] != described["dataset"]["identity"]:
-        raise InputError(f"The run in {folder} was trained on another dataset; it cannot continue.")
+        raise InputError(
+            f"The run in {folder} was trained on another dataset; it cannot continue. Begin anew "
+            "in another folder, or remove this one."
+        )
     mine, other = json.loads(json.dumps(described["config"])), there["config"]
     changed = [name for name in mine if name != "rounds" and mine[name] != other.get(name)]
     if there["algorithm"] != described["algorithm"] or changed:
@@ -204,7 +210,17 @@ def open_folder(
                 f"The run in {folder} is trained for {trained:,} rounds already; it cannot end "
                 f"after {mine['rounds']:,}. Give more --rounds, or choose another --out."
             )
-        write_json(path, {**there, "config": other | {"rounds": mine["rounds"]}})
+    elif finished(folder):
+        return
+    final = {"final_episodes": described["evaluation"]["final_episodes"]}
+    continued = {
+        **there,
+        "config": other | {"rounds": mine["rounds"]},
+        "evaluation": there["evaluation"] | final,
+        "loggers": described["loggers"],
+    }
+    if continued != there:
+        write_json(path, continued)
 
 
 def lengthens(config: "Training") -> bool:
@@ -246,7 +262,7 @@ def run_folder(
     config = config_from(module, described["config"])
     if finished(folder):
         return Run(folder, Policy.load(folder), records.result(folder))
-    started = time.monotonic()
+    started = time.monotonic() - spent(folder)  # as if it had been trained in one go
     if dataset.prey is not None:
         dataset.prey.save(folder / "prey")
     plan, seed = described["evaluation"], described["seed"]
@@ -257,6 +273,11 @@ def run_folder(
         evaluation = score(policy, plan["episodes"], key)
         return {"return": evaluation["return"]["mean"], "score": evaluation["score"]}
 
+    def reported(now: "Progress") -> None:
+        if now.round % described["checkpoint_every"] == 0:  # from where it goes on
+            write_json(folder / "seconds.json", {"seconds": time.monotonic() - started})
+        report(now)
+
     try:
         policy = fit(
             module,
@@ -266,21 +287,31 @@ def run_folder(
             folder,
             schedule=Schedule(plan["every"], described["checkpoint_every"]),
             evaluate=None if note else now_and_then,
-            report=report,
+            report=reported,
             loggers=tuple(described["loggers"]),
             say=say or say_on_stderr,
         )
     except Diverged as error:
-        write_json(folder / "diverged.json", {"error": str(error)})
+        took = {"seconds": time.monotonic() - started}
+        write_json(folder / "diverged.json", {"error": str(error)} | took)
         raise
     final = None if note else score(policy, plan["final_episodes"], jax.random.fold_in(key, 1))
     seconds = time.monotonic() - started
     result = {"rounds": config.rounds, "seconds": seconds, "evaluation": final, "note": note,
               "warnings": of_run(folder, dataset)}  # fmt: skip
     write_json(folder / "result.json", result)
-    for name in ("diverged.json", "error.txt"):  # of earlier attempts
+    for name in ("diverged.json", "error.txt", "seconds.json"):  # of earlier attempts
         (folder / name).unlink(missing_ok=True)
     return Run(folder, policy, result)
+
+
+def spent(folder: Path) -> float:
+    """Seconds that a run took before it was interrupted, or before it was lengthened."""
+    found = [0.0]
+    for name in ("seconds.json", "result.json"):
+        with suppress(InputError):  # not there; or damaged, and a run is worth more than its time
+            found.append(records.seconds(folder / name))
+    return max(found)
 
 
 def finished(folder: Path) -> bool:

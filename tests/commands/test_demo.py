@@ -6,7 +6,9 @@ from spacql.algorithms.settings import SETTINGS
 from spacql.commands.demo import demo
 from spacql.data import collect
 from spacql.errors import InputError
+from spacql.files import read_json, write_json
 from spacql.policies import Policy
+from spacql.runs import locked
 
 
 def test_the_demo_leaves_a_policy_and_a_report_and_can_be_run_again(tmp_path, monkeypatch, capsys):
@@ -25,6 +27,15 @@ def test_the_demo_leaves_a_policy_and_a_report_and_can_be_run_again(tmp_path, mo
     assert "What the team does" in page
     assert "<canvas" in page
     assert "report.html" in said
+    with locked(tmp_path / "demo"), pytest.raises(InputError, match="Another process is training"):
+        demo(tmp_path / "demo", rounds=1)
+    assert (tmp_path / "demo" / "report.html").exists()
+    run = read_json(tmp_path / "demo" / "run.json")
+    for other in ({"algorithm": "cfcql"}, {"config": run["config"] | {"batch_size": 64}}):
+        write_json(tmp_path / "demo" / "run.json", run | other)
+        with pytest.raises(InputError, match="something else"):
+            demo(tmp_path / "demo", rounds=1)
+    assert (tmp_path / "demo" / "report.html").exists(), "somebody's own run is kept"
 
 
 def test_the_demo_does_not_touch_a_folder_that_is_not_its_own(tmp_path):

@@ -191,6 +191,32 @@ def test_results_add_says_what_happened_to_each(tmp_path, capsys) -> None:
     assert "other data" in capsys.readouterr().out
 
 
+def test_results_add_refuses_what_is_not_the_data_of_its_name_or_no_result(
+    tmp_path, capsys
+) -> None:
+    for name, change in (("seed", {"seed": 0}), ("short", {"transitions": 100_000})):
+        folder = run_folder(tmp_path / "runs" / name, seed=3)
+        described = json.loads((folder / "run.json").read_text())
+        described["dataset"] |= change
+        (folder / "run.json").write_text(json.dumps(described))
+    entry = {"value": 1.0, "scores": [], "mean": None, "failed": [100], "crashed": [100]}
+    sweep = {"algorithm": "cfcql", "data": "spread-random", "rounds": 40, "seeds": [100],
+             "config": {"rounds": 40}, "hyperparameter": "alpha", "values": [entry]}  # fmt: skip
+    (tmp_path / "runs" / "tune").mkdir()
+    (tmp_path / "runs" / "tune" / "tune.json").write_text(json.dumps(sweep))
+    assert results_add((tmp_path / "runs",), results=tmp_path / "results") == 1
+    said = capsys.readouterr().out
+    assert (
+        "runs/seed: not taken, other data: seed 3 of spread-random is trained on dataset 3" in said
+    )
+    assert "this run saw dataset 0; --data spread-random finds the right one" in said
+    assert (
+        "short: not taken, other data: spread-random has more transitions than the 100,000" in said
+    )
+    assert "runs/tune: not taken: a training of the sweep failed" in said
+    assert "0 added, 0 in" in said
+
+
 def test_results_list_puts_seeds_together_and_says_what_is_unlike_the_settings(
     tmp_path, capsys
 ) -> None:

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 from training_toy import toy_dataset
 
 from spacql.cli import main
-from spacql.commands.train import Options, train_seeds
+from spacql.commands.train import Options, data_place, train_seeds
 from spacql.data import save_dataset
 from spacql.errors import InputError
 from spacql.experiments.executors import Event, Local
@@ -105,3 +105,21 @@ def test_mistakes_are_answered_with_what_was_meant(capsys, tmp_path) -> None:
     assert "rounds is 0" in capsys.readouterr().err
     with pytest.raises(InputError, match="seed"):
         train_seeds("bc", None, Options("spread-random", seeds=(0, 0)))
+
+
+def test_a_run_s_folder_of_a_dataset_s_name_is_not_taken_for_the_data(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spread-random" / "seed-0").mkdir(parents=True)
+    assert data_place("spread-random") == "spread-random"
+    save_dataset(toy_dataset(), tmp_path / "data")
+    assert data_place("data") == str(tmp_path / "data")
+
+
+def test_a_logger_that_is_not_installed_leaves_no_folder(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    out = tmp_path / "run"
+    assert spacql("train", "bc", "--data", data, "--out", str(out), "--loggers", "wandb") == 2
+    assert "pip install 'spacql[loggers]'" in capsys.readouterr().err
+    assert not out.exists()

@@ -97,13 +97,16 @@ def test_without_a_grid_the_algorithms_own_alpha_is_in_the_middle(
 
 
 @pytest.mark.parametrize(
-    "end",
+    ("end", "more"),
     [
-        Event("failed", error="killed"),
-        Event("diverged", record={"evaluation": None, "seconds": 0.0, "diverged": "Not finite"}),
+        (Event("failed", error="killed"), {"crashed": [101]}),  # which is not done
+        (Event("diverged", record={"evaluation": None, "seconds": 0.0, "diverged": "Not finite"}),
+         {}),
     ],
-)
-def test_a_failed_seed_is_named_and_the_others_count(monkeypatch, data, tmp_path, capsys, end):
+)  # fmt: skip
+def test_a_failed_seed_is_named_and_the_others_count(
+    monkeypatch, data, tmp_path, capsys, end, more
+):
     def execute(self, runs, report):
         for run in runs:
             report(run, end if run.seed == 101 else score(run))
@@ -112,7 +115,8 @@ def test_a_failed_seed_is_named_and_the_others_count(monkeypatch, data, tmp_path
     out = tmp_path / "sweep"
     assert tune("cfcql", "--data", data, "--alphas", "0.5", "--out", str(out), "--json") == 1
     result = json.loads(capsys.readouterr().out)
-    assert result["values"] == [{"value": 0.5, "scores": [100.0], "mean": 100.0, "failed": [101]}]
+    entry = {"value": 0.5, "scores": [100.0], "mean": 100.0, "failed": [101]}
+    assert result["values"] == [entry | more]
 
 
 @pytest.mark.parametrize(

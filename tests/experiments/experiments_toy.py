@@ -41,7 +41,7 @@ def run_folder(
         "algorithm": algorithm,
         "seed": seed,
         "config": config,
-        "dataset": {"name": dataset, "seed": seed, "identity": identity, "transitions": 1000,
+        "dataset": {"name": dataset, "seed": seed, "identity": identity, "transitions": 1_000_000,
                     "reference": {"random": 0.0, "expert": 300.0}},
         "versions": {"jax": "1"},
     }  # fmt: skip

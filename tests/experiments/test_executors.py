@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 from training_toy import TINY, toy_dataset
 
 from spacql.algorithms.settings import configure
-from spacql.data import save_dataset
+from spacql.data import cache, save_dataset
 from spacql.errors import Diverged, InputError
 from spacql.experiments import executors, worker
 from spacql.experiments.executors import Event, Local, PlannedRun, finished_before
@@ -46,6 +47,7 @@ def planned(*algorithms: str) -> list[PlannedRun]:
 def test_finished_folders_are_reported_without_a_process(tmp_path, monkeypatch) -> None:
     run = one_run()
     folder = run_folder(tmp_path / run.place, config=asdict(run.config))
+    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path / "cache"))  # without the data
     monkeypatch.setattr(executors.subprocess, "Popen", None)
     told = []
     Local(tmp_path).execute([run], lambda run, event: told.append(event))
@@ -78,8 +80,12 @@ def test_every_run_ends_with_one_event_whatever_its_process_does(tmp_path, monke
     ]
 
 
-def test_workers_are_single_threaded_and_have_a_core(tmp_path, monkeypatch) -> None:
-    say = "say(kind='done', record={k: os.environ[k] for k in ('XLA_FLAGS', 'SPACQL_CORE')})"
+def test_workers_are_single_threaded_bound_to_no_core_and_know_their_parent(
+    tmp_path, monkeypatch
+) -> None:
+    say = "from spacql.threads import cores\nfound = {'cores': cores()}\n"
+    say += "found |= {k: os.environ[k] for k in ('XLA_FLAGS', 'SPACQL_PARENT')}\n"
+    say += "say(kind='done', record=found)"
     workers_do(monkeypatch, {"cfcql": say, "macql": say})
     told = []
     Local(tmp_path, workers=2).execute(
@@ -88,7 +94,8 @@ def test_workers_are_single_threaded_and_have_a_core(tmp_path, monkeypatch) -> N
     assert len(told) == 2
     for environment in told:
         assert "--xla_cpu_multi_thread_eigen=false" in environment["XLA_FLAGS"]
-        assert int(environment["SPACQL_CORE"]) in executors.cores()
+        assert environment["SPACQL_PARENT"] == str(os.getpid())
+        assert environment["cores"] == executors.cores(), "another command may need one"
 
 
 def test_an_interrupt_ends_the_workers_and_reports_no_failure(tmp_path, monkeypatch) -> None:
@@ -121,6 +128,17 @@ def test_a_worker_ends_when_its_parent_was_killed() -> None:
     process.kill()
     started = time.monotonic()
     assert process.stdout.read() == "", "the pipe closes when the worker is gone"
+    assert time.monotonic() - started < 30
+
+
+def test_a_worker_ends_when_its_parent_was_killed_before_it_could_look() -> None:
+    child = "from spacql.experiments.worker import end_with_parent as end\nimport time\n"
+    child += "end(); time.sleep(60)"
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    environment = os.environ | {"SPACQL_PARENT": str(gone.pid)}
+    started = time.monotonic()
+    assert subprocess.run([sys.executable, "-c", child], env=environment).returncode == 1
     assert time.monotonic() - started < 30
 
 
@@ -167,6 +185,7 @@ def test_a_diverged_training_is_an_event_with_a_record(tmp_path, monkeypatch) ->
     assert begun.kind == "progress"
     assert event.kind == "diverged"
     assert (event.record["diverged"], event.record["evaluation"]) == ("Not finite.", None)
+    assert event.record["seconds"] > 0
     assert str(tmp_path) not in json.dumps(event.record), "a record names no place of a machine"
 
 
@@ -220,6 +239,32 @@ def test_another_run_in_the_folder_is_no_answer(tmp_path) -> None:
     damaged = finished_before(run, folder)
     assert damaged.kind == "failed"
     assert "not valid JSON" in damaged.error
+
+
+def test_a_run_on_data_that_was_replaced_since_is_no_answer(tmp_path) -> None:
+    run = toy_run(tmp_path)
+    data, other = toy_dataset(), toy_dataset(seed=1)
+    folder = run_folder(tmp_path / "seed-0", algorithm="spacql", dataset=run.dataset,
+                        config=asdict(run.config), identity=data.identity)  # fmt: skip
+    assert finished_before(run, folder).kind == "done"
+    shutil.rmtree(run.dataset)
+    assert finished_before(run, folder).kind == "done", "data that is gone says nothing"
+    save_dataset(other, run.dataset)
+    assert finished_before(run, folder) is None
+    told: list[Event] = []
+    worker.work(run, folder, told.append)
+    assert [event.kind for event in told] == ["failed"]
+    assert "was trained on another dataset; it cannot continue. Begin anew" in told[0].error
+
+
+def test_named_data_is_compared_where_it_is_kept_and_never_made(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path / "cache"))
+    run = replace(one_run(), seed=5)  # which trains on dataset 0
+    folder = run_folder(tmp_path / "run", seed=5, config=asdict(run.config))
+    assert finished_before(run, folder).kind == "done"
+    assert not (tmp_path / "cache").exists()
+    save_dataset(toy_dataset(), cache.place(run.dataset, 0))
+    assert finished_before(run, folder) is None
 
 
 def test_a_process_that_dies_leaves_its_words_in_the_folder(tmp_path, monkeypatch) -> None:

@@ -104,6 +104,11 @@ def test_mistakes_are_answered_with_what_there_is() -> None:
         make_plan("table1", rounds=0).runs()
 
 
+def test_words_that_no_cell_has_together_are_refused() -> None:
+    with pytest.raises(InputError, match=r"--only policy uniform weights: .* no cell has them all"):
+        make_plan("ablation", only=("policy", "uniform weights"))
+
+
 def test_finished_runs_are_not_missing(tmp_path) -> None:
     plan, store = make_plan("table1", only=("spread-random",)), Store(tmp_path / "results")
     assert len(plan.missing(store)) == 10

@@ -131,6 +131,23 @@ def test_a_storage_gives_the_newest_whole_state(tmp_path) -> None:
     assert list((tmp_path / "storage").iterdir()) == []
 
 
+def test_an_older_state_in_the_storage_replaces_nothing_newer(tmp_path) -> None:
+    storage = Storage(str(tmp_path / "storage"), "a-run")
+    folder = run_folder(tmp_path / "run", done=False)
+    (folder / "checkpoints").mkdir()
+    for round_ in (10, 20):
+        (folder / "checkpoints" / f"{round_:08d}.checkpoint").write_bytes(b"x" * round_)
+        storage.save(folder)
+    (folder / "checkpoints" / "00000030.checkpoint").write_bytes(b"newer")
+    before = pack(folder)
+    storage.load(folder)
+    assert pack(folder) == before
+    (folder / "checkpoints" / "00000030.checkpoint").unlink()
+    (folder / "checkpoints" / "00000020.checkpoint").unlink()
+    storage.load(folder)
+    assert "checkpoints/00000020.checkpoint" in pack(folder)
+
+
 def test_a_storage_may_be_a_uri(tmp_path) -> None:
     folder = run_folder(tmp_path / "run")
     storage, other = (Storage("memory://bucket/spacql", name) for name in ("a", "b"))

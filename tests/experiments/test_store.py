@@ -2,20 +2,25 @@
 
 import json
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 from experiments_toy import IDENTITY, run_folder
 
 from spacql.algorithms.settings import REMOVED, config_from, configure
+from spacql.data import cache, collect
 from spacql.errors import InputError
 from spacql.experiments.store import (
     Store,
     StoredRun,
+    dataset_seed,
     digest,
     ended,
     key,
     mixed_data,
+    other_seed,
     run_folders,
+    shortened,
     signature,
     summary,
     thinned,
@@ -59,6 +64,27 @@ def test_long_curves_are_thinned_and_keep_their_end() -> None:
     assert len(curve) == 20
     assert curve[-1]["round"] == 91
     assert all(point["td_error"] == 1 for point in curve)
+
+
+def test_a_metric_of_another_shape_under_a_known_name_is_left_out(tmp_path) -> None:
+    folder = run_folder(tmp_path / "run")
+    row = {"round": 10, "score": 1.0, "penalty": [1.0, 2.0], "u": 3.0, "td_error": 4.0}
+    (folder / "metrics.jsonl").write_text(json.dumps(row) + "\n")
+    record = summary(folder)
+    assert record["curve"] == [{"round": 10, "score": 1.0, "td_error": 4.0}]
+    assert Store(tmp_path / "results").add(record) == "added"
+    assert len(Store(tmp_path / "results")) == 1
+
+
+def test_a_record_that_could_not_be_read_again_is_not_written(tmp_path) -> None:
+    store, record = Store(tmp_path / "results"), summary(run_folder(tmp_path / "run"))
+    for wrong, said in (
+        ({"penalty": [1.0]}, r"curve\[.*\]\.penalty"),
+        ({"k_eff": float("nan")}, "JSON"),
+    ):
+        with pytest.raises(InputError, match=said):
+            store.add(record | {"curve": [{"round": 1, "score": 1.0} | wrong]})
+    assert not (tmp_path / "results").exists()
 
 
 def test_a_run_is_found_by_every_value_of_its_configuration(tmp_path) -> None:
@@ -144,6 +170,64 @@ def test_different_data_under_one_name_is_said(tmp_path) -> None:
     assert "aaaaaaaa cfcql" in sentence
     assert "bbbbbbbb macql" in sentence
     assert mixed_data(runs[1:]) == []
+
+
+def saw(record: dict, **data) -> dict:
+    return record | {"dataset": record["dataset"] | data}
+
+
+def test_the_dataset_of_a_seed_is_the_one_that_is_resolved_for_it(tmp_path, monkeypatch) -> None:
+    made = []
+    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path))
+    monkeypatch.setattr(collect, "make_dataset", lambda *_, seed, **__: made.append(seed))
+    seeds = (0, 4, 5, 7, 99, 100, 104, 105, 251)
+    for seed in seeds:
+        cache.resolve_folder("spread-random", seed)
+    assert made == [dataset_seed(seed) for seed in seeds]
+
+
+def test_a_benchmark_s_name_is_for_runs_on_the_dataset_of_their_seed(tmp_path) -> None:
+    store = Store(tmp_path / "results")
+    third = summary(run_folder(tmp_path / "a", seed=3))
+    for seed in (0, None):
+        assert store.add(saw(third, seed=seed)) == "other data"
+    assert len(store) == 0
+    sixth = summary(run_folder(tmp_path / "b", seed=5))
+    assert store.add(saw(sixth, seed=0)) == "added"
+    own = summary(run_folder(tmp_path / "c", seed=3, dataset="my-log"))
+    assert store.add(saw(own, seed=None)) == "added", "one log for all seeds"
+
+
+def test_runs_on_one_dataset_for_all_seeds_are_said_to_have_seen_other_data(tmp_path) -> None:
+    right = summary(run_folder(tmp_path / "a", seed=1, identity="1111111111"))
+    wrong = saw(summary(run_folder(tmp_path / "b", seed=1, algorithm="macql")), seed=0)
+    [sentence] = mixed_data(map(StoredRun.from_json, (right, wrong)))
+    assert "spread-random, seed 1" in sentence
+    own = [saw(r, name="my-log", seed=None) | {"seed": k} for k, r in enumerate((right, wrong))]
+    assert len(mixed_data(map(StoredRun.from_json, own))) == 1, "replaced between two seeds"
+
+
+def test_every_stored_run_saw_the_whole_dataset_of_its_seed() -> None:
+    runs = list(Store(Path(__file__).parents[2] / "results"))
+    assert runs
+    assert not [run.name for run in runs if other_seed(run) or shortened(run)]
+    short = StoredRun.from_json(saw(dict(runs[0].record), transitions=50_000))
+    assert "has more transitions than the 50,000 that this run saw" in shortened(short)
+
+
+def test_a_sweep_with_a_training_that_crashed_is_not_taken(tmp_path) -> None:
+    entry = {"value": 1.0, "mean": 2.0, "scores": [2.0], "failed": [101]}
+    sweep = {"algorithm": "cfcql", "data": "spread-random", "rounds": 10, "seeds": [100, 101],
+             "config": {"rounds": 10}, "hyperparameter": "alpha", "values": [entry]}  # fmt: skip
+    store, path = Store(tmp_path / "results"), tmp_path / "tune.json"
+    write_json(path, sweep | {"values": [entry | {"crashed": [101]}]})
+    assert store.add_sweep(path) is None
+    assert not (tmp_path / "results").exists()
+    write_json(path, sweep)  # it diverged, which is a result
+    assert store.add_sweep(path).is_file()
+    write_json(path, sweep | {"values": [entry | {"failed": 101}]})
+    with pytest.raises(InputError, match=r"field values\[.*\]\.failed"):
+        store.add_sweep(path)
 
 
 def test_a_sweep_is_kept_thin_and_its_trainings_are_no_results(tmp_path) -> None:

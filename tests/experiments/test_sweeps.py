@@ -28,7 +28,7 @@ def put(folder: Path, algorithm: str, data: str, scores: dict, **changed) -> Non
         "config": config,
         "hyperparameter": "alpha",
         "values": [
-            {"value": a, "mean": mean, "scores": [mean] if mean else []}
+            {"value": a, "mean": mean, "scores": [mean] * 2 if mean else []}
             for a, mean in scores.items()
         ],
     }
@@ -54,6 +54,15 @@ def test_the_alpha_in_use_is_marked_and_sweeps_unlike_today_too(folder) -> None:
     ) in text
     assert "| own-logs | – | – | **0.5: 20.0**<br>(2) |" in text
     assert text.index("| spread |") < text.index("| my |")
+
+
+def test_a_value_of_which_trainings_failed_has_their_number(folder) -> None:
+    values = [{"value": 0.5, "mean": 20.0, "scores": [20.0], "failed": [101]},
+              {"value": 1.0, "mean": 30.0, "scores": [29.0, 31.0], "failed": []}]  # fmt: skip
+    put(folder, "macql", "my-own-logs", {}, values=values)
+    [sweep] = sweeps.stored(Store(folder), ("macql",))
+    assert [text for text, _ in sweeps.lines(sweep)] == ["0.5: 20.0 (1)", "1: 30.0", "(2)"]
+    assert sweeps.records([sweep])[0]["trainings"] == [1, 2]
 
 
 def test_another_hyperparameter_has_a_column_of_its_own(folder) -> None:

@@ -46,7 +46,7 @@ def test_the_bound_that_the_choice_was_by_stands_beside_the_wider_interval(folde
     assert "The intervals are wider: what held the truth nine times in ten" in said
     described["table"][0]["bound"] = "high"
     (place / "fit.json").write_text(json.dumps(described))
-    with pytest.raises(InputError, match=r"fit\.json, field bound"):
+    with pytest.raises(InputError, match=r"fit\.json, field table\[0\]\.bound"):
         report([place], tmp_path / "r.html")
 
 

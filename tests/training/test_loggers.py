@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from spacql.errors import InputError, MissingExtra
-from spacql.training.metrics import Loggers
+from spacql.training.metrics import Loggers, check_loggers
 
 
 def test_tensorboard_gets_a_curve_a_quantity(tmp_path):
@@ -27,3 +27,5 @@ def test_a_logger_that_is_not_installed_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(MissingExtra, match="loggers"):
         Loggers(("wandb",), tmp_path, {})
+    with pytest.raises(MissingExtra, match="Weights & Biases logger"):
+        check_loggers(("wandb",))

@@ -1,5 +1,6 @@
 """Training one seed: what a round sees, resuming to the bit, and stopping with a sentence."""
 
+import subprocess
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +19,7 @@ from spacql.runs import (
     lengthens,
     open_folder,
     run_folder,
+    spent,
     train,
 )
 from spacql.training.loop import Schedule, chunk_length, sampled
@@ -60,7 +62,9 @@ def test_a_non_finite_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path: Pa
     write_json(folder / "run.json", described)
     with pytest.raises(Diverged, match=r"Not finite at round 21: .*td_error.*round 20 is kept"):
         run_folder(folder, broken)
-    assert read_json(folder / "diverged.json")["error"].startswith("Not finite at round 21")
+    diverged = read_json(folder / "diverged.json")
+    assert diverged["error"].startswith("Not finite at round 21")
+    assert diverged["seconds"] > first.result["seconds"]
     assert [row["round"] for row in read_metrics(folder / "metrics.jsonl")] == list(range(1, 21))
     assert train("td3bc", toy_dataset(), out=folder, resume=True, **longer).result["rounds"] == 60
     assert not (folder / "diverged.json").exists()
@@ -170,3 +174,48 @@ def test_a_metric_that_could_not_be_read_again_is_refused() -> None:
         rows_of({"table": np.zeros((3, 2, 2))}, 1)
     with pytest.raises(InputError, match="at least one metric"):
         rows_of({}, 1)
+
+
+def test_seconds_are_those_of_all_sessions(tmp_path: Path) -> None:
+    small = {"batch_size": 8, "hidden": (8,), "rounds": 30}
+
+    def stop(now) -> None:
+        if now.round == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train("bc", toy_dataset(), out=tmp_path / "a", report=stop, **small)
+    assert 0 < read_json(tmp_path / "a" / "seconds.json")["seconds"] < 500
+    write_json(tmp_path / "a" / "seconds.json", {"seconds": 1000.0})
+    resumed = train("bc", toy_dataset(), out=tmp_path / "a", resume=True, **small)
+    assert 1000 < resumed.result["seconds"] < 1500
+    assert not (tmp_path / "a" / "seconds.json").exists(), "the result has them"
+    longer = train("bc", toy_dataset(), out=tmp_path / "a", resume=True, **(small | {"rounds": 40}))
+    assert resumed.result["seconds"] < longer.result["seconds"] < 2000
+    (tmp_path / "a" / "seconds.json").write_text("{")
+    (tmp_path / "a" / "result.json").unlink()
+    assert spent(tmp_path / "a") == 0, "a run is not lost for its time"
+
+
+def test_a_resumed_run_has_the_loggers_and_final_episodes_that_are_asked_for_now(tmp_path) -> None:
+    config, data, folder = configure("bc", "toy", {"rounds": 20}), toy_dataset(), tmp_path / "run"
+    open_folder(folder, describe("bc", config, data, 0, episodes=7), resume=False)
+    begun = read_json(folder / "run.json")
+    asked = describe("bc", config, data, 0, episodes=9, loggers=("tensorboard",))
+    open_folder(folder, asked, resume=True)
+    now = read_json(folder / "run.json")
+    assert (now["evaluation"]["final_episodes"], now["loggers"]) == (9, ["tensorboard"])
+    assert now == begun | {"evaluation": now["evaluation"], "loggers": now["loggers"]}
+    write_json(folder / "result.json", {"rounds": 20, "seconds": 1.0, "evaluation": None})
+    open_folder(folder, describe("bc", config, data, 0), resume=True)
+    assert read_json(folder / "run.json") == now, "a finished run is only read"
+
+
+def test_what_a_kill_left_of_the_first_file_is_no_run_and_no_hindrance(tmp_path: Path) -> None:
+    described = describe("bc", configure("bc", "toy", {"rounds": 20}), toy_dataset(), 0)
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / f".run.tmp-{dead.pid}-0a1b2c3d.json").write_text("{")
+    open_folder(tmp_path / "run", described, resume=False)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["run.json"]

@@ -30,14 +30,10 @@ def bench_worlds(steps: int = 2_000_000, mpe2_steps: int = 5_000, json: bool = F
     from importlib.util import find_spec
 
     from spacql import arguments
+    from spacql.errors import MissingExtra
 
     arguments.whole("--steps", steps)
     arguments.whole("--mpe2-steps", mpe2_steps)
-
-    from spacql.errors import InputError, MissingExtra
-
-    if steps < 1 or mpe2_steps < 1:
-        raise InputError("The number of steps must be at least 1.")
     if find_spec("mpe2") is None:
         raise MissingExtra("The comparison with MPE2", "dev")
     speeds = {

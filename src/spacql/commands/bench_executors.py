@@ -4,7 +4,6 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,20 +95,24 @@ def _compare(
 def _measure(executor: "Executor", runs: "Sequence[PlannedRun]", workers: int) -> dict[str, float]:
     """Seconds of a core per run: on the clock, those of training and evaluation among them, the
     others; and of the processor."""
+    from spacql.commands.bench_train import seconds_of
     from spacql.errors import InputError
 
     trained: list[float] = []
+    problems: list[str] = []  # raised later: executors report from threads of their own
 
     def report(run: "PlannedRun", event: "Event") -> None:
         if event.kind == "done" and event.record is not None:
             trained.append(event.record["seconds"])
         elif event.kind in ("failed", "diverged"):
-            raise InputError(f"A run did not come to its end: {event.error or event.kind}")
+            problems.append(event.error or event.kind)
 
-    started, used = time.monotonic(), processor_seconds(os.getpid())
+    started, used = time.monotonic(), seconds_of(os.getpid())
     executor.execute(runs, report)
+    if problems:
+        raise InputError(f"A run did not come to its end: {problems[0]}")
     clock = (time.monotonic() - started) * workers / len(runs)
-    processor = (processor_seconds(os.getpid()) - used) / len(runs)
+    processor = (seconds_of(os.getpid()) - used) / len(runs)
     training = sum(trained) / len(runs)
     return {
         "clock": clock,
@@ -117,15 +120,3 @@ def _measure(executor: "Executor", runs: "Sequence[PlannedRun]", workers: int) -
         "beside": clock - training,
         "processor": processor,
     }
-
-
-def processor_seconds(pid: int) -> float:
-    """Of a process, its children and theirs, those that have ended included; 0 without /proc."""
-    total = 0.0
-    with suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        total = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            children = (task / "children").read_text().split()
-            total += sum(processor_seconds(int(child)) for child in children)
-    return total

@@ -123,7 +123,7 @@ def processor() -> float:
 
 
 def seconds_of(pid: int) -> float:
-    """The same of another process."""
+    """Of a process, its children and theirs, those that have ended included; 0 without /proc."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:  # it has ended
@@ -166,9 +166,7 @@ class Clock:
         return max(0.0, self.calls[part][0] - self.usual(part))
 
 
-def _measure(
-    algorithm: str, name: str, seed: int, rounds: int, core: int, *, start: bool
-) -> dict[str, Any]:
+def _measure(algorithm: str, name: str, seed: int, rounds: int, *, start: bool) -> dict[str, Any]:
     import tempfile
     from dataclasses import replace
 
@@ -201,7 +199,7 @@ def _measure(
         started = clock.calls["begun"][0]
         peak = _peak()
         critics, actors, flop = _split(module, config, dataset, clock)
-        first = _first_round(algorithm, name, seed, Path(folder), core) if start else None
+        first = _first_round(algorithm, name, seed, Path(folder)) if start else None
     times = config.rounds / plan["every"] + plan["final_episodes"] / plan["episodes"]
     per_round = clock.usual("update") / chunk
     seconds = {
@@ -334,7 +332,7 @@ def products(program: Any) -> float:
     return total
 
 
-def _first_round(algorithm: str, name: str, seed: int, folder: Path, core: int) -> float:
+def _first_round(algorithm: str, name: str, seed: int, folder: Path) -> float:
     """Processor seconds from the command to its first metrics; one before it has compiled."""
     import subprocess
     import sys
@@ -345,8 +343,7 @@ def _first_round(algorithm: str, name: str, seed: int, folder: Path, core: int) 
     for attempt in ("cold", "warm"):
         place = folder / attempt
         process = subprocess.Popen([*command, str(place)], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL,
-                                   env=os.environ | {"SPACQL_CORE": str(core)})  # fmt: skip
+                                   stderr=subprocess.DEVNULL)  # fmt: skip
         metrics = place / f"seed-{seed}" / "metrics.jsonl"
         while process.poll() is None and not (metrics.is_file() and metrics.stat().st_size):
             time.sleep(0.02)
@@ -362,5 +359,5 @@ if __name__ == "__main__":
 
     algorithm, name, *numbers = sys.argv[1:6]
     seed, rounds, core = map(int, numbers)
-    os.sched_setaffinity(0, {core})  # before JAX starts its threads
-    print(dumps(_measure(algorithm, name, seed, rounds, core, start="start" in sys.argv)))
+    os.sched_setaffinity(0, {core})  # before JAX starts its threads; what we start inherits it
+    print(dumps(_measure(algorithm, name, seed, rounds, start="start" in sys.argv)))

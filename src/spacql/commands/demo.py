@@ -10,6 +10,20 @@ QUICK: dict[str, Any] = {
 }  # fmt: skip
 
 
+def is_demo(folder: Path) -> bool:
+    """Whether a folder holds a run of this command, and not one that somebody trained there."""
+    from spacql import records
+    from spacql.files import as_json
+
+    if not (folder / "run.json").is_file():
+        return False
+    run = records.run(folder)
+    named = run["algorithm"], run["dataset"]["name"], run["data"]
+    return named == ("spacql", "spread-random", "") and (
+        run["config"].items() >= as_json(QUICK, folder).items()
+    )
+
+
 def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> None:
     """Make data, train SPaCQL on it, score it, write its report: the whole way in minutes.
 
@@ -28,16 +42,17 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
     from spacql.errors import InputError
     from spacql.progress import progress
     from spacql.report import report as write_report
-    from spacql.runs import train
+    from spacql.runs import locked, train
     from spacql.training.loop import Progress
 
     arguments.whole("--rounds", rounds)
     arguments.whole("--seed", seed, 0)
     arguments.place(out)
     if out.exists() and any(out.iterdir()):
-        if not (out / "run.json").is_file():
+        if not is_demo(out):
             raise InputError(f"{out} holds something else. Choose another folder with --out.")
-        shutil.rmtree(out)
+        with locked(out):
+            shutil.rmtree(out)
     print("1. Data: 1,000,000 transitions of three agents that act at random.")
     dataset = cache.resolve("spread-random", seed)
     returns = dataset.team_returns

@@ -39,9 +39,12 @@ def results_add(
     runs, sweeps = run_folders(folders)
     if not runs and not sweeps:
         raise InputError(f"There is no run below {', '.join(map(str, folders))}.")
-    done = [{"folder": str(folder), "status": take(store, folder)} for folder in runs]
+    done = [{"folder": str(folder)} | take(store, folder) for folder in runs]
     for sweep in sweeps:
-        done.append({"folder": str(sweep.parent), "status": f"sweep: {store.add_sweep(sweep)}"})
+        kept = store.add_sweep(sweep)
+        done.append(
+            {"folder": str(sweep.parent), "status": f"sweep: {kept}" if kept else "crashed"}
+        )
     if json:
         print(dumps(done, indent=1))
     else:
@@ -52,18 +55,27 @@ def results_add(
             "no score": "has no score, not taken",
             "other data": "not taken: the same run on other data of that name is there. Remove its "
             "file from the results to take this one",
+            "crashed": "not taken: a training of the sweep failed. Its `spacql tune` runs it again",
         }
         for entry in done:
-            print(f"{entry['folder']}: {meaning.get(entry['status'], entry['status'])}")
+            why = f"not taken, other data: {entry['why']}" if "why" in entry else ""
+            print(f"{entry['folder']}: {why or meaning.get(entry['status'], entry['status'])}")
         count = sum(entry["status"] == "added" for entry in done)
         print(f"{count} added, {len(store)} in {store.results}")
-    return 1 if any(entry["status"] == "other data" for entry in done) else 0
+    return 1 if any(entry["status"] in ("other data", "crashed") for entry in done) else 0
 
 
-def take(store: "Store", folder: Path) -> str:
-    from spacql.experiments.store import ended, summary
+def take(store: "Store", folder: Path) -> dict[str, str]:
+    """What becomes of a run folder: its status, and why it is not taken where that is not all."""
+    from spacql.experiments.store import StoredRun, ended, other_seed, shortened, summary
 
-    return store.add(summary(folder)) if ended(folder) else "unfinished"
+    if not ended(folder):
+        return {"status": "unfinished"}
+    record = summary(folder)
+    run = StoredRun.from_json(record)
+    if why := other_seed(run) or shortened(run):
+        return {"status": "other data", "why": why}
+    return {"status": store.add(record)}
 
 
 def results_list(

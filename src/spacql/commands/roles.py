@@ -2,13 +2,22 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tyro
 
 if TYPE_CHECKING:
     from spacql.evaluation.roles import Roles
     from spacql.policies import Policy
+    from spacql.reference import Reference
+
+
+class Team(NamedTuple):
+    task: str
+    name: str
+    policy: "Policy"
+    world: Any = None  # that of its data, if it is not the task's usual one
+    scale: "Reference | None" = None
 
 
 def roles(
@@ -41,35 +50,38 @@ def roles(
     if not where:
         raise InputError("Which runs? For example: spacql roles runs/spacql-spread-random")
     by_task: dict[str, dict[str, Roles]] = {}
-    for task, name, policy in (team for place in where for team in teams(place)):
-        by_task.setdefault(task, {})[name] = measure(policy, task, episodes)
+    for team in (team for place in where for team in teams(place)):
+        found = measure(team.policy, team.task, episodes, world=team.world, scale=team.scale)
+        by_task.setdefault(team.task, {})[team.name] = found
     if json:
-        found = [
+        listed = [
             {"task": task, "team": name, **entry.to_json()}
             for task, rows in by_task.items()
             for name, entry in rows.items()
         ]
-        print(dumps(found, indent=1))
+        print(dumps(listed, indent=1))
         return
     for task, rows in by_task.items():
         show(task, rows)
 
 
-def teams(place: str) -> "Iterator[tuple[str, str, Policy]]":
-    """Task, name and policy of every team at a place."""
+def teams(place: str) -> Iterator[Team]:
+    """All teams at a place. One that was trained is looked at where `spacql evaluate` scores it."""
     from spacql import records
     from spacql.data.behaviours import SEEDS, behaviour
     from spacql.errors import InputError, suggestion
     from spacql.evaluation.roles import TASKS, pursuit
     from spacql.policies import Policy
+    from spacql.reference import Reference
+    from spacql.runs import world_of
 
     if place in TASKS:
         if place != "spread":
             for away in range(3):
                 team = pursuit(place, away)
-                yield place, team.name, team
+                yield Team(place, team.name, team)
         for seed in SEEDS:
-            yield place, f"{place}-expert, seed {seed}", behaviour(place, "expert", seed)
+            yield Team(place, f"{place}-expert, seed {seed}", behaviour(place, "expert", seed))
         return
     folders = sorted(path.parent for path in Path(place).rglob("run.json"))
     folders = [folder for folder in folders if (folder / "policy.json").exists()]
@@ -79,8 +91,13 @@ def teams(place: str) -> "Iterator[tuple[str, str, Policy]]":
             f"Tasks with shipped behaviours: {', '.join(TASKS)}."
         )
     for folder in folders:
-        task = records.run(folder)["spec"]["task"]
-        yield task, str(folder), Policy.load(folder)
+        described = records.run(folder)
+        task, stored, world = described["spec"]["task"], described["dataset"]["reference"], None
+        if task in TASKS:  # else it is refused
+            prey = Policy.load(folder / "prey") if (folder / "prey.json").exists() else None
+            world = world_of(described["spec"], prey)
+        scale = Reference.from_json(stored) if stored else None
+        yield Team(task, str(folder), Policy.load(folder), world, scale)
 
 
 def show(task: str, rows: "dict[str, Roles]") -> None:

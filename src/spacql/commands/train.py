@@ -108,22 +108,21 @@ def data_name(data: str) -> str:
 
 def data_place(data: str) -> str:
     """A dataset as every worker finds it: a folder's whole path, or the name itself."""
-    return str(Path(data).resolve()) if Path(data).is_dir() else data
+    from spacql.data.cache import is_folder
+
+    return str(Path(data).resolve()) if is_folder(data) else data
 
 
 def check_options(options: Any, out: Path) -> None:
     """Refuse what cannot work before data is made or a folder begun."""
     from spacql import arguments
-    from spacql.errors import InputError
-    from spacql.training.metrics import LOGGERS
+    from spacql.training.metrics import check_loggers
 
     arguments.seeds(options.seeds)
     arguments.whole("--workers", options.workers, 0)
     arguments.whole("--episodes", getattr(options, "episodes", None))
     arguments.place(out)
-    for logger in getattr(options, "loggers", ()):
-        if logger not in LOGGERS:
-            raise InputError(f"There is no logger {logger!r}. Loggers: {', '.join(LOGGERS)}.")
+    check_loggers(getattr(options, "loggers", ()))
 
 
 def train_seeds(algorithm: str, config: "Training", options: Options) -> list[dict[str, Any]]:

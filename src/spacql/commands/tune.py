@@ -109,16 +109,19 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     if notes:
         places = {o.run: out / o.run.place for o in outcomes if o.record and not o.error}
         found = dict.fromkeys(trials) | estimated(places, options)
+    lost = {o.run for o in outcomes if o.record is None}  # neither finished nor diverged
     entries: list[dict[str, Any]] = []
     for value in values:
         mine = [run for run, of_run in trials.items() if of_run == value]
         scores = [score for run in mine if (score := found[run]) is not None]
+        crashed = [run.seed for run in mine if run in lost]
         entries.append(
             {
                 "value": value,
                 "scores": scores,
                 "mean": float(np.mean(scores)) if scores else None,
                 "failed": [run.seed for run in mine if found[run] is None],
+                **({"crashed": crashed} if crashed else {}),
             }
         )
     scored = [entry for entry in entries if entry["mean"] is not None]

@@ -20,15 +20,9 @@ class Interval(NamedTuple):
     bound: float | None = None  # its lower end before it was widened, if it was
 
 
-class Kept(Estimated, frozen=True):
-    """The same in a file."""
-
-    bound: float | None = None
-
-
 def kept(value: Any, where: Path | str) -> Interval:
-    """An interval from a file; those of earlier versions have no bound."""
-    found = as_record(value, Kept, where)
+    """An interval from a file."""
+    found = as_record(value, Estimated, where)
     return Interval(found.mean, found.low, found.high, found.bound)
 
 

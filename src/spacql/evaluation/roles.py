@@ -12,7 +12,7 @@ from jax import Array
 
 from spacql.errors import InputError
 from spacql.policies import Policy
-from spacql.reference import reference
+from spacql.reference import Reference, reference
 from spacql.worlds import make, rollout
 
 TASKS = ("spread", "tag", "world")
@@ -41,16 +41,25 @@ class Roles:
         return asdict(self)
 
 
-def roles(policy: Policy, task: str, episodes: int = 500, seed: int = 0) -> Roles:
-    """What the agents of a team do in spread, tag or world."""
+def roles(
+    policy: Policy,
+    task: str,
+    episodes: int = 500,
+    seed: int = 0,
+    *,
+    world: Any = None,
+    scale: Reference | None = None,
+) -> Roles:
+    """What the agents of a team do in spread, tag or world. `world` is the task's with another prey
+    than the shipped one, and `scale` has the returns that count as 0 and 100 there."""
     if task not in TASKS:
         raise InputError(f"Roles are known in {', '.join(TASKS)}, not in {task!r}.")
-    world = make(task)
+    world = make(task) if world is None else world
     parts = rollout(world, policy, jax.random.key(seed), episodes, trajectories=True)
     seen = np.concatenate([np.stack(part.observations, axis=-2) for part in parts])
     actions = np.concatenate([np.concatenate(part.actions, axis=-1) for part in parts])
     flat = actions.reshape(-1, actions.shape[-1])
-    scale = reference(world.spec)
+    scale = scale or reference(world.spec)
     returned = float(np.concatenate([part.returns for part in parts]).mean())
     more = _landmarks(seen) if task == "spread" else _chase(world, seen)
     return Roles(

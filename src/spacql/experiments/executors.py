@@ -25,7 +25,7 @@ from typing import Any, Literal, Protocol
 from spacql import arguments, records
 from spacql.algorithms.config import Training
 from spacql.errors import SpacqlError
-from spacql.experiments.store import digest, key, summary
+from spacql.experiments.store import dataset_seed, digest, key, summary
 from spacql.files import new_file
 from spacql.runs import finished
 from spacql.threads import cores, one_thread
@@ -91,8 +91,8 @@ Report = Callable[[PlannedRun, Event], None]
 
 
 def finished_before(run: PlannedRun, folder: Path) -> Event | None:
-    """The end of this very run, if its folder holds it. What else may lie there is the worker's to
-    judge, which knows the data too."""
+    """The end of this very run, if its folder holds it, and the data has not been replaced since.
+    What else may lie there is the worker's to judge."""
     from spacql.algorithms.settings import config_from
 
     try:
@@ -104,9 +104,23 @@ def finished_before(run: PlannedRun, folder: Path) -> Event | None:
             return None
         if config_from(run.algorithm, there["config"]) != run.config:
             return None
+        if identity(run) not in (None, there["dataset"]["identity"]):
+            return None
         return Event("done", record=summary(folder))
     except SpacqlError as error:
         return Event("failed", error=str(error))
+
+
+def identity(run: PlannedRun) -> str | None:
+    """Of the data that the run would be trained on, if that is here; nothing is made for it."""
+    from spacql.data import cache, load_dataset
+    from spacql.data.collect import NAMES
+
+    places = [Path(run.dataset)]
+    if run.dataset in NAMES:
+        places.append(cache.place(run.dataset, dataset_seed(run.seed)))
+    here = (place for place in places if (place / "dataset.json").is_file())
+    return next((load_dataset(place).identity for place in here), None)
 
 
 class Executor(Protocol):
@@ -115,7 +129,8 @@ class Executor(Protocol):
 
 
 class Local:
-    """Processes on this machine: one single-threaded process per core."""
+    """Processes on this machine: one single-threaded process per core. The system chooses the
+    core of each: another command's may run beside them."""
 
     def __init__(self, folder: Path, workers: int = 0):
         self.folder = folder
@@ -132,7 +147,7 @@ class Local:
                 if not stopping.is_set():
                     report(run, event)
 
-        def worker(core: int) -> None:
+        def worker() -> None:
             while True:
                 with lock:
                     if stopping.is_set() or not waiting:
@@ -144,19 +159,15 @@ class Local:
                 with lock:
                     if stopping.is_set():
                         return
-                    process = self._start(run, core)
+                    process = self._start(run)
                     running.add(process)
                 place = self.folder / run.place
                 _follow(process, place, lambda event, run=run: tell(run, event))  # type: ignore[misc]
                 with lock:
                     running.discard(process)
 
-        mine = cores()
         count = min(self.workers, len(runs))
-        threads = [
-            threading.Thread(target=worker, args=(mine[k % len(mine)],), daemon=True)
-            for k in range(count)
-        ]
+        threads = [threading.Thread(target=worker, daemon=True) for _ in range(count)]
         try:
             for thread in threads:
                 thread.start()
@@ -177,7 +188,7 @@ class Local:
         place = str(self.folder / run.place)
         return [sys.executable, "-m", "spacql.experiments.worker", place, text]
 
-    def _start(self, run: PlannedRun, core: int) -> "subprocess.Popen[str]":
+    def _start(self, run: PlannedRun) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             self.command(run),
             stdout=subprocess.PIPE,
@@ -185,7 +196,7 @@ class Local:
             text=True,
             env={
                 **one_thread(os.environ),
-                "SPACQL_CORE": str(core),
+                "SPACQL_PARENT": str(os.getpid()),  # without which it ends
                 "JAX_TRACEBACK_FILTERING": "off",  # which would put its own words last
             },
         )

@@ -17,7 +17,7 @@ from spacql.errors import InputError
 from spacql.files import decoding, new_file, plain_disk_errors
 
 RUN_FILES = re.compile(
-    r"(run|result|diverged)\.json|metrics\.jsonl|(policy|prey)\.(json|safetensors)"
+    r"(run|result|diverged|seconds)\.json|metrics\.jsonl|(policy|prey)\.(json|safetensors)"
     r"|checkpoints/\d{8,12}\.checkpoint|tensorboard/events[\w.-]{1,200}"
 )
 LAST = ("diverged.json", "result.json")  # a run counts as ended when one of them is there
@@ -109,10 +109,14 @@ class Storage:
                 self._files.rm_file(old)
 
     def load(self, folder: Path) -> None:
-        """Fill a run folder with the newest whole state, if there is one."""
+        """Fill a run folder with the newest whole state, if that is newer than what is there."""
+        newest = newest_checkpoint(folder)
+        reached = int(newest.stem) if newest else -1
         with self._plain_errors():
             states = self._states()
         for name in states:
+            if int(Path(name).stem) <= reached:
+                return
             with self._plain_errors():
                 content = self._files.cat_file(name)
             digest, body = content[len(MAGIC) :][:DIGEST], content[len(MAGIC) + DIGEST :]

@@ -159,6 +159,11 @@ def narrow(blocks: tuple[Block, ...], only: Sequence[str]) -> tuple[Block, ...]:
         kept_methods = tuple(m for m in block.methods if not wanted_methods or m.label in wanted)
         if kept_columns and kept_methods:
             narrowed.append(replace(block, methods=kept_methods, columns=kept_columns))
+    if only and not narrowed:
+        raise InputError(
+            f"--only {' '.join(only)}: these are names of different parts, and no cell has them "
+            "all. Leave one out."
+        )
     return tuple(narrowed)
 
 

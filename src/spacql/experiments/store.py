@@ -19,14 +19,17 @@ import numpy as np
 
 from spacql import records
 from spacql.algorithms.settings import REMOVED
+from spacql.data import behaviours, collect
 from spacql.errors import InputError
-from spacql.files import new_file, safe_name
+from spacql.files import as_json, as_record, new_file, safe_name
 from spacql.runs import finished
 from spacql.training.metrics import read_metrics
 
+LONGEST_EPISODE = 1000  # of the benchmark's worlds
 POINTS = 20  # most points of a curve
 DIGITS = 5  # significant ones
-METRICS = ("u", "w", "k_eff", "q_data", "q_policy", "td_error", "penalty")
+ROWS = ("u", "w")  # a number for each number of replaced agents
+METRICS = (*ROWS, "k_eff", "q_data", "q_policy", "td_error", "penalty")
 # Hyperparameters that came later, and the value that does what runs without them did.
 LATER: dict[str, Any] = {"mixing": "uncertainty", "penalty_every": 1, "tanh_cost": 0.0}
 SILENT = LATER | REMOVED  # at these values they say nothing about a run
@@ -105,10 +108,14 @@ class Store:
         run = StoredRun.from_json(record)
         if run.score is None and not run.diverged:
             return "no score"
+        if other_seed(run):
+            return "other data"
         there = self.runs.get(run.key)
         if there is not None:
             return "there" if there.identity == run.identity else "other data"
-        with new_file(self.results / "runs" / run.name) as temporary:
+        place = self.results / "runs" / run.name
+        as_record(as_json(record, place), records.StoredRecord, place)  # or no store could be read
+        with new_file(place) as temporary:
             temporary.write_text(compact(run.record))
         self.runs[run.key] = run
         return "added"
@@ -123,10 +130,13 @@ class Store:
         if not os.access(place, os.W_OK):
             raise InputError(f"Cannot write results to {place}. Choose another folder: --results.")
 
-    def add_sweep(self, path: Path | str) -> Path:
+    def add_sweep(self, path: Path | str) -> Path | None:
         """Take in a tune.json. An older sweep of the same data, algorithm, hyperparameter, penalty
-        and number of critics is replaced, or joined by other seeds or values of the same sweep."""
+        and number of critics is replaced, or joined by other seeds or values of the same sweep.
+        None if a training crashed: it is not done, and would count as such."""
         sweep = records.sweep(path)
+        if any(entry.get("crashed") for entry in sweep["values"]):
+            return None
         place = self.sweep_place(sweep)
         if place.is_file():
             sweep = joined(records.sweep(place), sweep)
@@ -227,6 +237,38 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def dataset_seed(seed: int) -> int:
+    """Which of the benchmark's datasets a run of this seed is trained on, as `data.cache` does."""
+    first = behaviours.DEVELOPMENT if seed >= behaviours.DEVELOPMENT else 0
+    return first + (seed - first) % len(behaviours.SEEDS)
+
+
+def other_seed(run: StoredRun) -> str:
+    """Why a run with the name of a benchmark's dataset did not see it; empty if it did."""
+    if run.dataset not in collect.NAMES or run.dataset_seed == dataset_seed(run.seed):
+        return ""
+    return (
+        f"seed {run.seed} of {run.dataset} is trained on dataset {dataset_seed(run.seed)}, and "
+        f"this run saw dataset {run.dataset_seed}; --data {run.dataset} finds the right one"
+    )
+
+
+def shortened(run: StoredRun) -> str:
+    """The same of a run that saw only a part of it."""
+    if run.dataset not in collect.NAMES:
+        return ""
+    task, quality = collect.parse(run.dataset)
+    whole, seen = collect.SIZE, run.record["dataset"]["transitions"]
+    if quality == "medium-replay":
+        number = behaviours.number(dataset_seed(run.seed))
+        steps = behaviours.record(task)["seeds"][number]["replay"]["steps"]
+        # Some behaviours were medium sooner, and the last episode may not have ended.
+        whole = min(collect.REPLAY_SIZE[task], steps - LONGEST_EPISODE)
+    if seen >= whole:
+        return ""
+    return f"{run.dataset} has more transitions than the {seen:,} that this run saw"
+
+
 def ended(folder: Path) -> bool:
     """Whether a run folder holds something to store: a result, or the end of one that diverged."""
     return finished(folder) or (folder / "diverged.json").is_file()
@@ -242,7 +284,8 @@ def summary(folder: Path) -> dict[str, Any]:
     if finished(folder):
         result = records.result(folder)
     elif (folder / "diverged.json").is_file():
-        diverged = records.diverged(folder)
+        end = records.diverged(folder)
+        diverged, result["seconds"] = end["error"], end.get("seconds", 0.0)
     else:
         raise InputError(f"The run in {folder} is not finished.")
     evaluation, note = result["evaluation"], result.get("note", "")
@@ -281,7 +324,9 @@ def thinned(rows: list[dict[str, Any]], points: int = POINTS) -> list[dict[str, 
         point = {"round": rows[k]["round"], "score": rows[k]["score"]}
         for name in METRICS:
             values = [row[name] for row in rows[start : k + 1] if row.get(name) is not None]
-            if values and len({np.shape(value) for value in values}) == 1:
+            # An algorithm of one's own may call something else by the same name.
+            fit = {np.ndim(value) for value in values} == {int(name in ROWS)}
+            if fit and len({np.shape(value) for value in values}) == 1:
                 point[name] = np.mean(values, axis=0).tolist()
         curve.append(point)
         start = k + 1
@@ -317,10 +362,14 @@ def _read(path: Path) -> StoredRun:
 
 
 def mixed_data(runs: Iterable[StoredRun]) -> list[str]:
-    """A sentence for every dataset of which the runs have seen different versions."""
+    """A sentence for every dataset of which the runs have seen different versions.
+
+    A run's seed says which of the benchmark's it should have seen, whatever it did see."""
     seen: dict[tuple[str, int | None], dict[str, set[str]]] = {}
     for run in runs:
-        place = seen.setdefault((run.dataset, run.dataset_seed), {})
+        named = run.dataset in collect.NAMES
+        seed = dataset_seed(run.seed) if named else run.dataset_seed
+        place = seen.setdefault((run.dataset, seed), {})
         place.setdefault(run.identity, set()).add(run.algorithm)
     return [
         f"Careful: these runs saw different data under the name {name}, seed {seed}: "

@@ -128,6 +128,7 @@ def records(sweeps: Sequence[Sweep]) -> list[dict[str, Any]]:
             "hyperparameter": sweep.hyperparameter,
             "values": list(sweep.scores),
             "scores": list(sweep.scores.values()),
+            "trainings": [len(sweep.by_seed[value]) for value in sweep.scores],
             "used": sweep.used,
             "unlike_today": sweep.unlike_today,
         }
@@ -154,14 +155,12 @@ def lines(sweep: Sweep | None) -> list[tuple[str, bool]]:
     """What stands in a cell: a text for every value, and whether that is in use."""
     if sweep is None:
         return [("–", False)]
-    mark = "°" if sweep.unlike_today else ""
-    return [
-        *(
-            (f"{text_of(value)}: {score:z.1f}{mark}", value == sweep.used)
-            for value, score in sweep.scores.items()
-        ),
-        (f"({len(sweep.seeds)})", False),
-    ]
+    mark, found = "°" if sweep.unlike_today else "", []
+    for value, score in sweep.scores.items():
+        count = len(sweep.by_seed[value])
+        fewer = "" if count == len(sweep.seeds) else f" ({count})"  # others of its trainings failed
+        found.append((f"{text_of(value)}: {score:z.1f}{mark}{fewer}", value == sweep.used))
+    return [*found, (f"({len(sweep.seeds)})", False)]
 
 
 def markdown(sweeps: Sequence[Sweep]) -> str:

@@ -62,9 +62,6 @@ def work(
 def main(folder: str, text: str) -> None:
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which ends us
-    core = os.environ.get("SPACQL_CORE")
-    if core and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {int(core)})
     keep_compiled()
     run = PlannedRun.from_json(json.loads(text))
     with ended_cleanly(signals=(signal.SIGTERM,)):
@@ -81,8 +78,9 @@ def keep_compiled() -> None:
 
 
 def end_with_parent() -> None:
-    """A worker whose parent was killed does not go on unseen; its checkpoints stay."""
-    parent = os.getppid()
+    """A worker whose parent was killed does not go on unseen; its checkpoints stay. That may have
+    happened before we could look: the parent says who it is."""
+    parent = int(os.environ.pop("SPACQL_PARENT", os.getppid()))
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from spacql import records
 from spacql.errors import SpacqlError
-from spacql.evaluation.intervals import kept
 from spacql.files import as_record, read_record
 from spacql.records import Candidate, Estimated, FitRecord
 from spacql.report.charts import Mark, Row, dot_plot, legend
@@ -27,7 +26,11 @@ class Fitted:
 
     folder: Path
     record: FitRecord
-    bounds: dict[str, float]  # what candidates were chosen by
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it says what candidates were chosen by."""
+        return any(row.bound is not None for row in self.record.table)
 
     @cached_property
     def truth(self) -> dict[str, float]:
@@ -46,10 +49,7 @@ class Fitted:
 
 
 def read(folder: Path) -> Fitted:
-    path, found = folder / "fit.json", records.fit(folder)
-    bounds = {row["label"]: kept(row, path).bound for row in found["table"]}
-    known = {label: bound for label, bound in bounds.items() if bound is not None}
-    return Fitted(folder, as_record(found, FitRecord, path), known)
+    return Fitted(folder, as_record(records.fit(folder), FitRecord, folder / "fit.json"))
 
 
 def below(places: Sequence[Path]) -> list[Fitted]:
@@ -73,7 +73,7 @@ def good(fit: Fitted) -> Markup:
     """How good it is, as far as a log can say."""
     record, log = fit.record, fit.record.log
     ranked = sorted(record.table, key=lambda row: fit.order[row.label])
-    columns = ["lower bound"] * bool(fit.bounds) + ["in truth"] * bool(fit.truth)
+    columns = ["lower bound"] * fit.bounded + ["in truth"] * bool(fit.truth)
     plot = dot_plot(
         ["policy", "return", "90 % interval", *columns],
         [_row(row, fit) for row in ranked],
@@ -94,7 +94,7 @@ def good(fit: Fitted) -> Markup:
         "judged by the others, which no training saw. Chosen (★) is the one with the highest "
         "lower bound, of those that promise at least what cloning (bc) does."
     )
-    if any(fit.bounds.get(row.label, row.low) > row.low for row in record.table):
+    if any(row.bound is not None and row.bound > row.low for row in record.table):
         words += " That is the bound as the episodes and the estimator have it. The intervals are "
         words += "wider: what held the truth nine times in ten on development data."
     lost = [f"{label}: {why}" for label, why in record.failed.items()]
@@ -111,9 +111,8 @@ def good(fit: Fitted) -> Markup:
 def _row(row: Candidate, fit: Fitted) -> Row:
     marks = [Mark("log", fit.record.log.mean, f"the log itself: {short(fit.record.log.mean)}")]
     cells: list[Any] = [(short(row.mean), row.mean), (_span(row), row.low)]
-    if fit.bounds:
-        bound = fit.bounds.get(row.label)
-        cells.append((short(bound), -1e300 if bound is None else bound))
+    if fit.bounded:
+        cells.append((short(row.bound), -1e300 if row.bound is None else row.bound))
     if fit.truth:
         true = fit.truth.get(row.label)
         cells.append((short(true), -1e300 if true is None else true))

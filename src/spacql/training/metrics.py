@@ -1,8 +1,9 @@
 """Metrics: one JSON object per round in `metrics.jsonl`, and optional loggers beside it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import numpy as np
 from spacql.errors import Diverged, InputError, MissingExtra
 from spacql.files import decoding, plain_disk_errors, regular_file
 
-LOGGERS = ("tensorboard", "wandb")
+LOGGERS = {  # their names, and the package of each
+    "tensorboard": ("TensorBoard", "tensorboardX"),
+    "wandb": ("Weights & Biases", "wandb"),
+}
 
 
 class MetricsFile:
@@ -100,26 +104,32 @@ def refuse_non_finite(rows: list[dict[str, Any]], checkpoint: int | None) -> Non
             )
 
 
+def check_loggers(names: Sequence[str]) -> None:
+    """Refuse what there is not, or not on this machine, before anything is written."""
+    for name in names:
+        if name not in LOGGERS:
+            raise InputError(f"There is no logger {name!r}. Loggers: {', '.join(LOGGERS)}.")
+        title, package = LOGGERS[name]
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise MissingExtra(f"The {title} logger", "loggers") from error
+
+
 class Loggers:
     """TensorBoard or Weights & Biases, fed the same rows."""
 
     def __init__(self, names: tuple[str, ...], folder: Path, config: Mapping[str, Any]):
         self._tensorboard: Any = None
         self._wandb: Any = None
-        for name in names:
-            if name not in LOGGERS:
-                raise InputError(f"There is no logger {name!r}. Loggers: {', '.join(LOGGERS)}.")
+        check_loggers(names)
         if "tensorboard" in names:
-            try:
-                from tensorboardX import SummaryWriter
-            except ImportError as error:
-                raise MissingExtra("The TensorBoard logger", "loggers") from error
+            from tensorboardX import SummaryWriter
+
             self._tensorboard = SummaryWriter(str(folder / "tensorboard"))
         if "wandb" in names:
-            try:
-                import wandb
-            except ImportError as error:
-                raise MissingExtra("The Weights & Biases logger", "loggers") from error
+            import wandb
+
             self._wandb = wandb.init(project="spacql", dir=str(folder), config=dict(config))
 
     def write(self, rows: list[dict[str, Any]]) -> None:
