@@ -37,7 +37,9 @@ def test_every_table_text_and_figure_in_the_docs_is_up_to_date(fill):
 def test_a_table_replaces_what_stood_between_the_comments_and_nothing_else(fill, tmp_path):
     text = "a\n<!-- spacql reproduce table1 --only spread -->\nold\n<!-- end -->\nb\n"
     new = fill.filled(text, Store(tmp_path))
-    assert new.startswith("a\n<!-- spacql reproduce table1 --only spread -->\n\nNot run yet in spread: ")
+    assert new.startswith(
+        "a\n<!-- spacql reproduce table1 --only spread -->\n\nNot run yet in spread: "
+    )
     assert new.endswith("<!-- end -->\nb\n")
     assert "\nold\n" not in new
     assert fill.filled(new, Store(tmp_path)) == new

@@ -68,16 +68,22 @@ def test_claims_that_the_numbers_deny_are_not(tmp_path):
 def test_two_seeds_are_not_enough_for_a_verdict(tmp_path):
     given = {"icql-qs": (40, 30), "cfcql": (60, -5)}
     for seeds, judged in ((2, False), (3, True)):
-        store = store_of(tmp_path / str(seeds), given, ("spread",), seeds)
+        store = store_of(tmp_path / str(seeds), given, ("spread", "tag"), seeds)
         assert (2 in verdicts(store)) == judged
 
 
+def test_fewer_than_half_of_the_datasets_are_not_enough_for_a_verdict(tmp_path):
+    given = {"spacql": (50, 30), "icql-qs": (40, 30), "cfcql": (60, -5), "bc": (60.5, -50),
+             "aspac": (70, 0)}  # fmt: skip
+    assert not verdicts(store_of(tmp_path, given, only=("tag",)))
+
+
 def test_our_own_claim_counts_where_no_other_is_significantly_better(tmp_path):
-    store = store_of(tmp_path, {"spacql": (50, 0), "aspac": (70, 0)}, only=("spread",))
+    store = store_of(tmp_path, {"spacql": (50, 0), "aspac": (70, 0)}, only=("spread", "tag"))
     [claim] = [claim for claim in claims.claims(store) if claim.number == 6]
     assert claim.verdict == claims.PART, "only what was seen on every dataset is held"
-    assert "on 4 of 4 such datasets, and on 4 no other is significantly better" in claim.found
-    assert "12 more have too few seeds yet" in claim.found
+    assert "on 8 of 8 such datasets, and on 8 no other is significantly better" in claim.found
+    assert "8 more have too few seeds yet" in claim.found
     store = store_of(tmp_path / "all", {"spacql": (50, 0), "aspac": (70, 0)})
     assert verdicts(store)[6].verdict == claims.HELD
 
@@ -98,11 +104,12 @@ def test_one_seed_has_no_verdicts_that_need_more(tmp_path):
 
 def test_missing_cells_leave_the_rest_judged(tmp_path):
     store = Store(tmp_path / "results")
-    given = {"random/spacql": [50.0, 61.0, 72.0], "random/bc": [5.0, 6.0, 7.5]}
+    given = {f"{q}/{name}": scores for q in claims.LOW for name, scores in
+             (("spacql", [50.0, 61.0, 72.0]), ("bc", [5.0, 6.0, 7.5]))}  # fmt: skip
     fill(make_plan("table2", only=("tag", "spread")), store, given, tmp_path)
     found = verdicts(store)
     assert found[1].verdict == claims.PART
-    assert "on 2 of 2 such datasets" in found[1].found
+    assert "on 4 of 4 such datasets" in found[1].found
     assert not {2, 3, 5, 6} & found.keys()
 
 

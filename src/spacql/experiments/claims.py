@@ -9,7 +9,7 @@ from spacql.errors import InputError
 from spacql.experiments import figures
 from spacql.experiments.overall import time_taken
 from spacql.experiments.pairs import ENOUGH, differences, mean_over
-from spacql.experiments.paper import make_plan
+from spacql.experiments.paper import FIGURE3, make_plan
 from spacql.experiments.plans import QUALITIES, Plan
 from spacql.experiments.store import Store
 from spacql.experiments.tables import Cell, grid
@@ -109,6 +109,12 @@ def _verdict(good: int, total: int, qualities: Sequence[str]) -> str:
     return PART if 2 * good >= total else UNSEEN
 
 
+def _at_least_half(total: int, of: int) -> None:
+    """Fewer datasets are no ground for a verdict."""
+    if 2 * total < of:
+        raise InputError(f"Only {total} of {of} datasets have enough seeds.")
+
+
 def _left(total: int, qualities: Sequence[str]) -> str:
     left = len(TASKS) * len(qualities) - total
     return f" {left} more have too few seeds yet." if left else ""
@@ -120,8 +126,7 @@ def _standing(
     """On how many datasets an algorithm is highest, on how many no other is significantly better,
     of how many; and the same in words."""
     columns = _compared(store, qualities, algorithm)
-    if not columns:
-        raise InputError(f"No three seeds of {algorithm} are finished beside another.")
+    _at_least_half(len(columns), len(TASKS) * len(qualities))
     highest, near = 0, 0
     above: list[str] = []
     for column in columns:
@@ -156,8 +161,7 @@ def one_against_all(store: Store) -> Claim:
             words[side].append(f"{cell.column.dataset}, {_mean(cell):.0f} [{low:.0f}, {high:.0f}]")
     agree, against, unclear = (len(words[side]) for side in ("for", "against", "neither"))
     total = agree + against + unclear
-    if not total:
-        raise InputError("No three seeds of icql-qs and cfcql are finished.")
+    _at_least_half(total, len(TASKS) * len(QUALITIES))
     verdict = HELD if agree == 4 * len(TASKS) else PART if agree > against else UNSEEN
     text = (
         f"Of {total} differences, seed by seed, {_said(words['for'], 'speak', 'for it')}, "
@@ -215,8 +219,8 @@ def first_weight(store: Store) -> Claim:
     expert = [w for w in weights if w["dataset"].endswith("-expert")]
     first = [w["dataset"] for w in low if np.argmax(w["mean"]) == 0]
     gives_way = [w["dataset"] for w in expert if np.argmax(w["mean"]) != 0]
-    if not low or not expert:
-        raise InputError("No three seeds of figure3 on data of either kind are finished.")
+    _at_least_half(len(low), len(FIGURE3) * len(LOW))
+    _at_least_half(len(expert), len(FIGURE3))
     values = [value for w in weights for value in w["mean"]]
     ordered = len(first) == len(low) and len(gives_way) == len(expert)
     dominant = all(w["mean"][0] > 0.5 for w in low)
@@ -237,8 +241,7 @@ def first_weight(store: Store) -> Claim:
 def cloning(store: Store) -> Claim:
     """What the paper leaves out."""
     columns = _compared(store, ("expert",), "bc")
-    if not columns:
-        raise InputError("No three seeds of bc are finished beside another.")
+    _at_least_half(len(columns), len(TASKS))
     near, parts = 0, []
     for column in columns:
         clone, ours = _of(column, "bc"), _of(column, "spacql")

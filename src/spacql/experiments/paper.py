@@ -22,6 +22,7 @@ from spacql.worlds import TASKS
 PENALISED = ("spacql", "icql-qs", "cfcql")
 # ASPAC's alpha where its sweeps (`spacql results sweeps aspac`) say another than that for all data.
 OWN_ALPHA: dict[str, float] = {"world-expert": 0.3, "halfcheetah-medium": 0.05}
+FIGURE3 = ("spread", "world")  # tasks
 IN_FULL = {"penalty_agents": "all", "penalty_every": 1}
 
 
@@ -130,7 +131,7 @@ def figure2() -> tuple[Block, ...]:
 
 
 def figure3() -> tuple[Block, ...]:
-    return tuple(Block(task, plain(("spacql",)), columns(task)) for task in ("spread", "world"))
+    return tuple(Block(task, plain(("spacql",)), columns(task)) for task in FIGURE3)
 
 
 def figure4() -> tuple[Block, ...]:
