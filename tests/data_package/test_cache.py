@@ -45,3 +45,14 @@ def test_what_is_neither_a_folder_nor_a_name_is_refused(tmp_path) -> None:
     with pytest.raises(InputError, match="Did you mean 'tag-random'"):
         cache.is_folder("tag-randm")
     assert not cache.is_folder("tag-random")
+
+
+def test_a_run_s_seed_finds_one_of_five_datasets_or_of_five_for_development(
+    tmp_path, monkeypatch
+) -> None:
+    made = []
+    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path))
+    monkeypatch.setattr(collect, "make_dataset", lambda *_, seed, **__: made.append(seed))
+    for seed in (0, 4, 5, 7, 99, 100, 104, 105, 251):
+        cache.resolve_folder("spread-random", seed)
+    assert made == [0, 4, 0, 2, 4, 100, 104, 100, 101]

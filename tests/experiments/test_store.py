@@ -8,12 +8,10 @@ import pytest
 from experiments_toy import IDENTITY, run_folder
 
 from spacql.algorithms.settings import REMOVED, config_from, configure
-from spacql.data import cache, collect
 from spacql.errors import InputError
 from spacql.experiments.store import (
     Store,
     StoredRun,
-    dataset_seed,
     digest,
     ended,
     key,
@@ -174,16 +172,6 @@ def test_different_data_under_one_name_is_said(tmp_path) -> None:
 
 def saw(record: dict, **data) -> dict:
     return record | {"dataset": record["dataset"] | data}
-
-
-def test_the_dataset_of_a_seed_is_the_one_that_is_resolved_for_it(tmp_path, monkeypatch) -> None:
-    made = []
-    monkeypatch.setenv("SPACQL_CACHE", str(tmp_path))
-    monkeypatch.setattr(collect, "make_dataset", lambda *_, seed, **__: made.append(seed))
-    seeds = (0, 4, 5, 7, 99, 100, 104, 105, 251)
-    for seed in seeds:
-        cache.resolve_folder("spread-random", seed)
-    assert made == [dataset_seed(seed) for seed in seeds]
 
 
 def test_a_benchmark_s_name_is_for_runs_on_the_dataset_of_their_seed(tmp_path) -> None:

@@ -336,6 +336,12 @@ def prey_of(task: str, folder: Path = ASSETS) -> Policy | None:
     return Policy.load(path) if files_of(path)[0].exists() else None
 
 
+def dataset_seed(seed: int) -> int:
+    """Which of a name's datasets a run of this seed is trained on."""
+    first = DEVELOPMENT if seed >= DEVELOPMENT else 0
+    return first + (seed - first) % len(SEEDS)
+
+
 def number(seed: int) -> int:
     """Which of the five behaviours a dataset seed belongs to."""
     if seed in SEEDS or seed - DEVELOPMENT in SEEDS:

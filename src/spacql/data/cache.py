@@ -39,8 +39,7 @@ def resolve_folder(name_or_dir: str | Path, seed: int = 0, workers: int = 0) -> 
     if is_folder(name_or_dir):
         return Path(name_or_dir)
     name = str(name_or_dir)
-    first = behaviours.DEVELOPMENT if seed >= behaviours.DEVELOPMENT else 0
-    seed = first + (seed - first) % len(behaviours.SEEDS)
+    seed = behaviours.dataset_seed(seed)
     path = place(name, seed)
     if not (path / "dataset.json").is_file():
         with plain_disk_errors(path):

@@ -25,7 +25,7 @@ from typing import Any, Literal, Protocol
 from spacql import arguments, records
 from spacql.algorithms.config import Training
 from spacql.errors import SpacqlError
-from spacql.experiments.store import dataset_seed, digest, key, summary
+from spacql.experiments.store import digest, key, summary
 from spacql.files import new_file
 from spacql.runs import finished
 from spacql.threads import cores, one_thread
@@ -114,6 +114,7 @@ def finished_before(run: PlannedRun, folder: Path) -> Event | None:
 def identity(run: PlannedRun) -> str | None:
     """Of the data that the run would be trained on, if that is here; nothing is made for it."""
     from spacql.data import cache, load_dataset
+    from spacql.data.behaviours import dataset_seed
     from spacql.data.collect import NAMES
 
     places = [Path(run.dataset)]

@@ -20,6 +20,7 @@ import numpy as np
 from spacql import records
 from spacql.algorithms.settings import REMOVED
 from spacql.data import behaviours, collect
+from spacql.data.behaviours import dataset_seed
 from spacql.errors import InputError
 from spacql.files import as_json, as_record, new_file, safe_name
 from spacql.runs import finished
@@ -235,12 +236,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
-
-
-def dataset_seed(seed: int) -> int:
-    """Which of the benchmark's datasets a run of this seed is trained on, as `data.cache` does."""
-    first = behaviours.DEVELOPMENT if seed >= behaviours.DEVELOPMENT else 0
-    return first + (seed - first) % len(behaviours.SEEDS)
 
 
 def other_seed(run: StoredRun) -> str:
