@@ -65,11 +65,11 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
 #
 # CFCQL's alpha, which the mixtures share, and MA-TD3+BC's weight are the best of their sweeps, or
 # close to it (`spacql results sweeps`). MACQL's alphas in spread and halfcheetah are from sweeps of
-# shorter trainings. On halfcheetah-medium the critics of all of them diverge in the second half with
-# the rate that they have elsewhere. OMAR's alphas in the particle tasks are the published ones over the
+# shorter trainings. OMAR's in the particle tasks are the published ones over the
 # reward's deviation (spread 3.3 / 4 / 5.2 / 8.7, tag 1 / 3 / 4.7 / 5, world 0.7 / 3 / 3.6 / 3.8;
 # those of medium-replay are guesses), or from such sweeps. Its coefficients, of the search in the
-# actors' loss, are published.
+# actors' loss, are published. On halfcheetah-medium all these critics diverge in the second half of
+# a training with the rates that they have elsewhere.
 BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("spread", MIXTURE, "alpha", (0.5, 0.1, 0.5, 0.5)),
     ("spread", ("macql",), "alpha", (2.5, 0.02, 0.1, 0.1)),
