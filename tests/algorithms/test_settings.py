@@ -32,7 +32,10 @@ def test_the_conservative_have_as_many_steps_of_actors_as_of_critics(dataset) ->
               "policy_samples", "tanh_cost")  # fmt: skip
     assert {config["updates"] for config in theirs} == {1}
     for name in shared:
-        assert len({config[name] for config in theirs}) == 1, name
+        # With ASPAC's rates the critics of all others diverge on halfcheetah-medium.
+        slower = dataset == "halfcheetah-medium" and name.endswith("learning_rate")
+        assert len({config[name] for config in theirs[:-1]}) == 1, name
+        assert slower or theirs[-1][name] == theirs[0][name], name
     # OMAR has a penalty per agent: three times one transition in eight is more than one in four.
     every = [config["penalty_every"] for config in theirs]
     assert every == [8 if name == "omar" else 4 for name in (*settings.PENALISED, "omar", "aspac")]
