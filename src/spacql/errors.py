@@ -40,9 +40,9 @@ class Diverged(TrainingError):
 
 class Interrupted(KeyboardInterrupt):
     """Long work that the user stopped. The message says what is kept; `again` is what the same
-    command needs to go on."""
+    command needs to go on, None if it cannot."""
 
-    def __init__(self, kept: str, again: str = ""):
+    def __init__(self, kept: str, again: str | None = ""):
         super().__init__(kept)
         self.again = again
 

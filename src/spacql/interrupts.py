@@ -38,6 +38,8 @@ def last_words(stopped: Interrupted | None, words: Sequence[str]) -> str:
     """What is kept, and the command that goes on; `words` are those of the command."""
     if stopped is None:
         return ""
+    if stopped.again is None:
+        return f" {stopped}"
     again = [] if not stopped.again or stopped.again in words else [stopped.again]
     return f" {stopped} To go on: {shlex.join(['spacql', *words, *again])}"
 

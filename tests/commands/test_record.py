@@ -1,5 +1,6 @@
 """`spacql data record` with functions and environments that do not work as they should."""
 
+import subprocess
 import sys
 
 import pytest
@@ -45,6 +46,16 @@ def breaks(seen):
     steps += 1
     value = np.nan if steps == 7 else 0.5
     return {agent: np.full(size, value, np.float32) for agent, size in SIZES.items()}
+
+def interrupted(seen):
+    import os, signal, time
+
+    global steps
+    steps += 1
+    if steps == 10:  # in the third episode
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    return {agent: np.full(size, 0.5, np.float32) for agent, size in SIZES.items()}
 """
 
 
@@ -100,3 +111,12 @@ def test_episodes_before_a_mistake_are_written(tmp_path):
     with pytest.raises(SpacqlError, match=r"holds NaN.*What was recorded before is in .*out"):
         data_record("my_record:make", out=out, act="my_record:breaks", episodes=5)
     assert load_dataset(out).n_transitions == 6
+
+
+def test_episodes_before_ctrl_c_are_written(tmp_path):
+    command = "data record my_record:make --act my_record:interrupted --out out --episodes 5"
+    words = [sys.executable, "-m", "spacql", *command.split()]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 130
+    assert "interrupted. Kept in out: 2 of 5 episodes.\n" in done.stderr
+    assert load_dataset(tmp_path / "out").n_transitions == 8

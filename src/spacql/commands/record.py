@@ -50,7 +50,7 @@ def data_record(
     spaces = {agent: env.action_space(agent) for agent in env.possible_agents}
     for i, space in enumerate(spaces.values()):
         space.seed(seed * 1000 + i)
-    with _kept(env), progress("recording", episodes) as advance:
+    with _kept(env, episodes), progress("recording", episodes) as advance:
         for number in range(episodes):
             seen, _ = env.reset(seed=seed + number)
             steps = 0
@@ -69,12 +69,20 @@ def data_record(
 
 
 @contextmanager
-def _kept(env: Any) -> Iterator[None]:
-    """Write what was recorded at the end of the block, even if an error ends it."""
-    from spacql.errors import DataError, SpacqlError
+def _kept(env: Any, episodes: int) -> Iterator[None]:
+    """Write what was recorded at the end of the block, even if an error or Ctrl-C ends it."""
+    from spacql.errors import DataError, Interrupted, SpacqlError
+    from spacql.interrupts import farewell
+
+    def stopped() -> Interrupted:
+        kept = env.episodes
+        env.save()
+        place = f"in {env.out}: " if kept else ""
+        return Interrupted(f"Kept {place}{kept:,} of {episodes:,} episodes.", again=None)
 
     try:
-        yield
+        with farewell(stopped):
+            yield
     except Exception as error:
         with suppress(SpacqlError):  # too little to be written: the first error says more
             env.close()

@@ -83,11 +83,12 @@ class Recorder(BaseParallelWrapper):
         """Write the dataset and close the environment."""
         self._finish(terminated=False)
         try:
-            self._write()
+            self.save()
         finally:
             super().close()
 
-    def _write(self) -> None:
+    def save(self) -> None:
+        """Write the dataset of the episodes that have ended."""
         from spacql.data import Dataset, save_dataset
 
         if not self._episodes:
