@@ -63,8 +63,8 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
 
 # Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.
 #
-# CFCQL's alpha, which the mixtures share, and MA-TD3+BC's weight are the best of their sweeps, or
-# close to it (`spacql results sweeps`). MACQL's alphas in spread and halfcheetah are from sweeps of
+# MA-TD3+BC's weight and CFCQL's alpha, which the mixtures share, are the best of their sweeps
+# (`spacql results sweeps`), or an alpha close to it. MACQL's alphas in spread and halfcheetah are from sweeps of
 # shorter trainings. OMAR's in the particle tasks are the published ones over the
 # reward's deviation (spread 3.3 / 4 / 5.2 / 8.7, tag 1 / 3 / 4.7 / 5, world 0.7 / 3 / 3.6 / 3.8;
 # those of medium-replay are guesses), or from such sweeps. Its coefficients, of the search in the
@@ -74,12 +74,12 @@ BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("spread", MIXTURE, "alpha", (0.5, 0.1, 0.5, 0.5)),
     ("spread", ("macql",), "alpha", (2.5, 0.02, 0.1, 0.1)),
     ("spread", ("omar",), "alpha", (0.15, 0.05, 0.2, 0.6)),
-    ("spread", ("td3bc",), "q_weight", (12.5, 12.5, 2.5, 2.5)),
+    ("spread", ("td3bc",), "q_weight", (12.5, 62.5, 12.5, 2.5)),
     ("tag", MIXTURE, "alpha", (0.5, 0.02, 0.1, 0.5)),
     ("tag", ("macql",), "alpha", (0.5, 0.1, 0.1, 0.5)),
     ("tag", ("omar",), "alpha", (0.5, 0.2, 1.0, 1.0)),
     ("tag", ("omar",), "coefficient", (0.9, 0.9, 0.7, 0.9)),
-    ("tag", ("td3bc",), "q_weight", (12.5, 12.5, 2.5, 2.5)),
+    ("tag", ("td3bc",), "q_weight", (12.5, 62.5, 2.5, 2.5)),
     ("world", PENALISED, "alpha", (0.1, 0.1, 0.5, 0.5)),
     ("world", ("omar",), "alpha", (0.7, 0.3, 0.15, 1.3)),
     ("world", ("omar",), "coefficient", (1.0, 0.7, 0.1, 0.9)),
@@ -90,7 +90,7 @@ BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("halfcheetah", ("macql",), "alpha", (0.1, 0.5, 0.5, 12.5)),
     ("halfcheetah", ("omar",), "alpha", (1.0, 5.0, 0.2, 5.0)),
     ("halfcheetah", ("omar",), "coefficient", (1.0, 0.9, 0.7, 0.5)),
-    ("halfcheetah", ("td3bc",), "q_weight", (2.5, 12.5, 0.5, 0.1)),
+    ("halfcheetah", ("td3bc",), "q_weight", (2.5, 12.5, 0.5, 0.5)),
 )
 
 # What the policy penalty has instead.

@@ -49,7 +49,8 @@ BEYOND: dict[tuple[str, str], dict[float, tuple[str, ...]]] = {
     },
     ("td3bc", "q_weight"): {
         12.5: tuple(f"{task}-{quality}" for task in PARTICLES for quality in ("medium", "expert")),
-        62.5: tuple(f"{task}-{q}" for task in PARTICLES for q in ("random", "medium-replay")),
+        62.5: (*(f"{task}-{q}" for task in PARTICLES for q in ("random", "medium-replay")),
+               "halfcheetah-medium-replay"),
     },
 }  # fmt: skip
 
