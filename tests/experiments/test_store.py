@@ -12,18 +12,20 @@ from spacql.errors import InputError
 from spacql.experiments.store import (
     Store,
     StoredRun,
+    another_version,
     digest,
     ended,
     key,
     mixed_data,
     other_seed,
     run_folders,
-    shortened,
     signature,
     summary,
     thinned,
 )
 from spacql.files import write_json
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def config(**values):
@@ -196,11 +198,19 @@ def test_runs_on_one_dataset_for_all_seeds_are_said_to_have_seen_other_data(tmp_
 
 
 def test_every_stored_run_saw_the_whole_dataset_of_its_seed() -> None:
-    runs = list(Store(Path(__file__).parents[2] / "results"))
+    runs = list(Store(RESULTS))
     assert runs
-    assert not [run.name for run in runs if other_seed(run) or shortened(run)]
+    assert not [run.name for run in runs if other_seed(run) or another_version(run)]
     short = StoredRun.from_json(saw(dict(runs[0].record), transitions=50_000))
-    assert "has more transitions than the 50,000 that this run saw" in shortened(short)
+    assert "has more transitions than the 50,000 that this run saw" in another_version(short)
+
+
+def test_a_run_with_another_prey_is_said_to_have_seen_another_version() -> None:
+    run = next(run for run in Store(RESULTS) if run.dataset == "tag-random")
+    assert another_version(run) == ""
+    for reference in (None, run.record["dataset"]["reference"] | {"expert": 100.0}):
+        other = StoredRun.from_json(saw(dict(run.record), reference=reference))
+        assert "made with another prey" in another_version(other)
 
 
 def test_a_sweep_with_a_training_that_crashed_is_not_taken(tmp_path) -> None:

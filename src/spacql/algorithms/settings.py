@@ -64,8 +64,8 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
 # Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.
 #
 # MA-TD3+BC's weight and CFCQL's alpha, which the mixtures share, are the best of their sweeps
-# (`spacql results sweeps`), or an alpha close to it. MACQL's alphas in spread and halfcheetah are from sweeps of
-# shorter trainings. OMAR's in the particle tasks are the published ones over the
+# (`spacql results sweeps`), or an alpha close to it. MACQL's alphas in spread and halfcheetah are
+# from sweeps of shorter trainings. OMAR's in the particle tasks are the published ones over the
 # reward's deviation (spread 3.3 / 4 / 5.2 / 8.7, tag 1 / 3 / 4.7 / 5, world 0.7 / 3 / 3.6 / 3.8;
 # those of medium-replay are guesses), or from such sweeps. Its coefficients, of the search in the
 # actors' loss, are published. On halfcheetah-medium all these critics diverge in the second half of

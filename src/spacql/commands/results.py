@@ -67,13 +67,13 @@ def results_add(
 
 def take(store: "Store", folder: Path) -> dict[str, str]:
     """What becomes of a run folder: its status, and why it is not taken where that is not all."""
-    from spacql.experiments.store import StoredRun, ended, other_seed, shortened, summary
+    from spacql.experiments.store import StoredRun, another_version, ended, other_seed, summary
 
     if not ended(folder):
         return {"status": "unfinished"}
     record = summary(folder)
     run = StoredRun.from_json(record)
-    if why := other_seed(run) or shortened(run):
+    if why := other_seed(run) or another_version(run):
         return {"status": "other data", "why": why}
     return {"status": store.add(record)}
 

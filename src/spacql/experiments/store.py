@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from spacql import records
+from spacql import records, reference
 from spacql.algorithms.settings import REMOVED
 from spacql.data import behaviours, collect
 from spacql.data.behaviours import dataset_seed
@@ -248,11 +248,14 @@ def other_seed(run: StoredRun) -> str:
     )
 
 
-def shortened(run: StoredRun) -> str:
-    """The same of a run that saw only a part of it."""
+def another_version(run: StoredRun) -> str:
+    """The same of a run that saw it with another prey, or only a part of it."""
     if run.dataset not in collect.NAMES:
         return ""
     task, quality = collect.parse(run.dataset)
+    usual, scored = reference.stored(task)[0], run.record["dataset"].get("reference") or {}
+    if any(scored.get(name) != getattr(usual, name) for name in ("random", "expert")):
+        return f"this run's {run.dataset} was made with another prey or other behaviours"
     whole, seen = collect.SIZE, run.record["dataset"]["transitions"]
     if quality == "medium-replay":
         number = behaviours.number(dataset_seed(run.seed))
