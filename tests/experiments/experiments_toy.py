@@ -8,6 +8,7 @@ from spacql.algorithms.settings import configure
 from spacql.experiments.plans import Plan
 from spacql.experiments.store import Store, summary
 from spacql.files import write_json
+from spacql.reference import Reference, stored
 from spacql.spec import Spec, unit_box
 
 SPEC = Spec("toy", ("a", "b"), (2, 2), **unit_box((1, 1)), horizon=5)
@@ -31,6 +32,7 @@ def run_folder(
     if config is None:
         config = asdict(configure(algorithm, dataset, {"rounds": rounds}))
     rounds = config["rounds"]
+    usual = stored(dataset.partition("-")[0]) or (Reference(0.0, 300.0),)
     described = {
         "format": 1,
         "data": dataset,
@@ -42,7 +44,7 @@ def run_folder(
         "seed": seed,
         "config": config,
         "dataset": {"name": dataset, "seed": seed, "identity": identity, "transitions": 1_000_000,
-                    "reference": {"random": 0.0, "expert": 300.0}},
+                    "reference": asdict(usual[0])},
         "versions": {"jax": "1"},
     }  # fmt: skip
     write_json(folder / "run.json", described)
