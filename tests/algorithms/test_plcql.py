@@ -3,6 +3,7 @@
 from dataclasses import replace as with_values
 from functools import cache, partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -86,6 +87,15 @@ def test_the_target_replaces_the_chosen_number_of_agents_and_ends_at_terminals(m
         assert np.isclose(found[b], raw, rtol=1e-4).any(), b
     np.testing.assert_allclose(metrics["k_eff"], 1.5)
     np.testing.assert_allclose(metrics["w"], [0.5, 0.5], atol=1e-6)
+
+
+def test_the_bandit_learns_nothing_at_terminals() -> None:
+    state, t, config = setting(entropy=0.0)
+    everywhere = t._replace(terminal=jnp.ones_like(t.terminal))
+    moved, _, _ = target(quick_key(1), state, t, config)
+    stayed, _, _ = target(quick_key(1), state, everywhere, config)
+    assert not eqx.tree_equal(moved.bandit.network, state.bandit.network)
+    assert eqx.tree_equal(stayed.bandit.network, state.bandit.network)
 
 
 def test_the_target_looks_at_one_joint_action_per_transition(monkeypatch) -> None:

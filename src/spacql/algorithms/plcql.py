@@ -89,6 +89,8 @@ def target(
     q = ensemble_q(state.critics.target, t.next_s, a_k)  # (J, B, 1)
     value, u = jnp.min(q, axis=0)[:, 0], uncertainty(q)[:, 0]
     paid = reward(value, u, config.disagreement_cost)
+    # Nobody acts in a terminal state: what it expected there teaches the bandit nothing.
+    paid = jnp.where(t.terminal > 0, v(state.bandit.baseline, t.next_s), paid)
     bandit = learn(state.bandit, t.next_s, arm, log_pi, paid, config)
     pi = jnp.exp(log_pi)
     metrics = {
