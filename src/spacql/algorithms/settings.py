@@ -97,6 +97,8 @@ BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("halfcheetah", ("omar",), "alpha", (1.0, 5.0, 0.2, 5.0)),
     ("halfcheetah", ("omar",), "coefficient", (1.0, 0.9, 0.7, 0.5)),
     ("halfcheetah", ("td3bc",), "q_weight", (2.5, 12.5, 0.5, 0.5)),
+    ("halfcheetah", ("iql",), "temperature", (10.0, 10.0, 3.0, 3.0)),
+    ("halfcheetah", ("iql",), "expectile", (0.7, 0.7, 0.8, 0.7)),
 )
 
 # What the policy penalty has instead.
