@@ -47,6 +47,11 @@ BEYOND: dict[tuple[str, str], dict[float, tuple[str, ...]]] = {
                "world-random"),
         0.1: ("tag-expert", "world-expert"),
     },
+    ("macql", "alpha"): {
+        0.02: ("spread-medium-replay", "tag-expert", "tag-random", "world-random",
+               "halfcheetah-random"),
+        12.5: ("tag-medium-replay", "world-medium-replay"),
+    },
     ("td3bc", "q_weight"): {
         12.5: tuple(f"{task}-{quality}" for task in PARTICLES for quality in ("medium", "expert")),
         62.5: (*(f"{task}-{q}" for task in PARTICLES for q in ("random", "medium-replay")),
