@@ -63,12 +63,13 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
 
 # Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.
 #
-# MA-TD3+BC's weight, IQL's pair, MACQL's alpha and CFCQL's, which the mixtures share, are the best of
-# their sweeps (`spacql results sweeps`), or an alpha close to it. OMAR's in the particle tasks are
-# the published ones over the reward's deviation (spread 3.3 / 4 / 5.2 / 8.7, tag 1 / 3 / 4.7 / 5,
-# world 0.7 / 3 / 3.6 / 3.8; those of medium-replay are guesses), or from sweeps of shorter trainings.
-# Its coefficients, of the search in the actors' loss, are published. On halfcheetah-medium all these
-# critics diverge in the second half of a training with the rates that they have elsewhere.
+# MA-TD3+BC's weight, IQL's pair, MACQL's alpha and CFCQL's, which the mixtures share, are the best
+# of their sweeps (`spacql results sweeps`), or an alpha close to it. OMAR's in the particle tasks
+# are the published ones over the reward's deviation (spread 3.3 / 4 / 5.2 / 8.7, tag 1 / 3 / 4.7 /
+# 5, world 0.7 / 3 / 3.6 / 3.8; those of medium-replay are guesses), or from sweeps of shorter
+# trainings. Its coefficients, of the search in the actors' loss, are published. On
+# halfcheetah-medium all these critics diverge in the second half of a training with the rates that
+# they have elsewhere.
 BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("spread", MIXTURE, "alpha", (0.5, 0.1, 0.5, 0.5)),
     ("spread", ("macql",), "alpha", (0.5, 0.02, 0.1, 0.5)),
