@@ -91,7 +91,21 @@ def test_pairs_over_all_datasets(stored) -> None:
     assert tables.grid(plan, plan.blocks[0], stored)[0][0].method.label == "- spacql"
 
 
-@pytest.mark.parametrize("name", ["table2", "pairs"])
+def test_an_ablation_says_what_each_part_is_worth_seed_by_seed(tmp_path) -> None:
+    store, plan = Store(tmp_path / "results"), make_plan("aspac", only=("random",))
+    assert overall.markdown(plan, store) == "", "nothing to say without runs"
+    scores = {"random/aspac": [90.0, 99.0, 111.0], "random/no anchor": [80.0, 90.0, 100.0]}
+    fill(plan, store, scores, tmp_path)
+    row = numbers(overall.over_all(plan, store))["no anchor", None]
+    assert row["mean"] == pytest.approx(10)
+    assert (row["ahead"], row["undecided"], row["behind"]) == (2, 0, 0), "in spread and in tag"
+    said = overall.markdown(plan, store)
+    assert "| - no anchor | **10.0 [" in said
+    assert "| - no penalty | – |" in said
+    assert overall.extras(make_plan("aspac", only=("random", "no anchor")), store) == []
+
+
+@pytest.mark.parametrize("name", ["table2", "pairs", "aspac"])
 def test_tables_of_all_algorithms_fit_a_terminal(stored, name, capsys, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert reproduce(name, stored=True, results=stored.results) == 0

@@ -16,6 +16,7 @@ from spacql.reference import stored as references
 
 OURS = ("spacql", "aspac")  # whose scores are held against SPaCQL's published ones
 SAME_WORLD = "spread"  # where a published return is the same return here
+WHOLE = {"aspac": "aspac"}  # of an ablation: the method that the others lack a part of
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,9 @@ def by_tasks(values: Scores, tasks: tuple[str, ...]) -> dict[str, Estimate | Non
 
 def extras(plan: Plan, store: Store) -> list[Extra]:
     """What belongs below a plan's own tables; nothing where there is no run."""
-    if plan.name == "pairs":
+    if against(plan):
+        if not any(_gaps(plan, store).values()):
+            return []
         return [by_task(plan, store), over_all(plan, store)]
     if plan.name not in ("table2", "own-alpha") or not any(
         plan.stored(store, m, c) for _, m, c in plan.cells()
@@ -62,14 +65,14 @@ def extras(plan: Plan, store: Store) -> list[Extra]:
 
 def lines(plan: Plan, store: Store) -> list[str]:
     """Sentences below those."""
-    if plan.name == "pairs":
+    if not extras(plan, store):
+        return []
+    if against(plan):
         return [
             "By task and over all: the mean within a seed of a task, then over tasks, with its "
             "95 % t interval; only datasets that both have. More likely higher: in how many of "
             "the pairs (a dataset and a seed) the first is, with Wilson's 95 % interval."
         ]
-    if not extras(plan, store):
-        return []
     runs, hours = time_taken(plan, store)
     return [*reached(plan, store), f"These {runs} trainings took {hours:.1f} hours of one core."]
 
@@ -194,8 +197,10 @@ def reached(plan: Plan, store: Store) -> list[str]:
 
 
 def against(plan: Plan) -> str:
-    """The method that all others are compared with."""
-    return next((first for block in plan.blocks for first, _ in block.pairs), "")
+    """The method that all others are compared with below the tables, if there is one."""
+    if plan.name == "pairs":
+        return next((first for block in plan.blocks for first, _ in block.pairs), "")
+    return WHOLE.get(plan.name, "")
 
 
 def _gaps(plan: Plan, store: Store) -> dict[str, dict[str, dict[int, float]]]:
