@@ -77,5 +77,5 @@ def test_an_evaluation_is_plain_json_with_its_raw_returns():
 def test_a_policy_that_acts_with_nan_is_refused():
     actor = init_mlp(KEY, 18, (-1.0, -1.0), (1.0, 1.0), mean=jnp.full(18, jnp.nan))
     policy = Policy((actor,) * 3, name="broken", agents=spread.spec.agents)
-    with pytest.raises(InputError, match="'broken' acts with numbers that are not finite"):
+    with pytest.raises(InputError, match="NaN or infinite: either the policy 'broken'"):
         evaluate(policy, spread, episodes=EPISODES, key=KEY)

@@ -93,6 +93,18 @@ def test_our_own_claim_has_no_verdict_beside_plain_cloning_alone(tmp_path):
     assert 6 not in verdicts(store)
 
 
+def test_the_brief_says_how_far_ours_is_ahead_and_who_is_not_compared(tmp_path):
+    given = {"spacql": (50, 0), "aspac": (70, 0), "cfcql": (62, 0)}
+    store = store_of(tmp_path, given)
+    text = claims.brief(store)
+    assert "On 16 of 16 datasets no other algorithm is significantly better than ASPAC" in text
+    assert "ahead of 2 of 2 others, seed by seed: of cfcql, the closest, by 8 points [" in text
+    assert "Too few seeds yet: plcql, icql-qs, macql, omar, iql, td3bc, dof, bc." in text
+    behind = claims.brief(store_of(tmp_path / "b", given | {"cfcql": (90, 0)}))
+    assert "On 0 of 16 datasets" in behind
+    assert "ahead of 1 of 2 others, seed by seed: of cfcql, the closest, by -20 points" in behind
+
+
 def test_one_seed_has_no_verdicts_that_need_more(tmp_path):
     store = Store(tmp_path / "results")
     names = ("spacql", "icql-qs", "cfcql", "bc", "aspac")

@@ -81,8 +81,8 @@ def evaluate(
     broken = int(np.sum(~np.isfinite(returns)))
     if broken:
         raise InputError(
-            f"The returns of {broken} of {episodes} episodes are NaN or infinite: "
-            f"the policy {policy.name!r} acts with numbers that are not finite."
+            f"The returns of {broken} of {episodes} episodes are NaN or infinite: either the "
+            f"policy {policy.name!r} acts with such numbers, or the world {spec.task!r} pays them."
         )
     given = reference if reference is not None else reference_of(spec)
     fits = given is not None and given.prey == spec.prey
