@@ -72,7 +72,7 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
 # they have elsewhere.
 BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("spread", MIXTURE, "alpha", (0.5, 0.1, 0.5, 0.5)),
-    ("spread", ("macql",), "alpha", (0.5, 0.02, 0.1, 0.5)),
+    ("spread", ("macql",), "alpha", (0.1, 0.02, 0.1, 0.5)),
     ("spread", ("omar",), "alpha", (0.15, 0.05, 0.2, 0.6)),
     ("spread", ("td3bc",), "q_weight", (12.5, 62.5, 12.5, 2.5)),
     ("spread", ("iql",), "temperature", (1.0, 3.0, 3.0, 10.0)),

@@ -49,8 +49,8 @@ BEYOND: dict[tuple[str, str], dict[float, tuple[str, ...]]] = {
         0.1: ("tag-expert", "world-expert"),
     },
     ("macql", "alpha"): {
-        0.02: ("spread-medium-replay", "tag-expert", "tag-random", "world-random",
-               "halfcheetah-random"),
+        0.02: ("spread-medium-replay", "spread-random", "tag-expert", "tag-random",
+               "world-random", "halfcheetah-random"),
         12.5: ("tag-medium-replay", "world-medium-replay"),
     },
     ("td3bc", "q_weight"): {
