@@ -100,17 +100,19 @@ def ablation() -> tuple[Block, ...]:
 
 
 def aspac() -> tuple[Block, ...]:
-    """Each of its parts taken out, one at a time, and the two that it is built on."""
+    """Each of its parts taken out, one at a time, and the two that it is built on: where episodes
+    are short, and where they are long."""
+    pair = {column.dataset: {"replaced": (2,)} for column in columns("halfcheetah")}
     methods = (
         Method("aspac", "aspac"),
         Method("target: SPaCQL's weights", "aspac", {"mixing": "uncertainty"}),
-        Method("target: all agents replaced", "aspac", {"replaced": (3,)}),
+        Method("target: all agents replaced", "aspac", {"replaced": (3,)}, by_dataset=pair),
         Method("actors: the others as logged", "aspac", {"others": "logged"}),
         Method("no anchor", "aspac", {"anchor_weight": 0.0}),
         Method("no penalty", "aspac", {"alpha": 0.0}),
         *plain(("spacql", "cfcql")),
     )
-    return tuple(Block(task, methods, columns(task)) for task in ("spread", "tag"))
+    return tuple(Block(task, methods, columns(task)) for task in ("spread", "tag", "halfcheetah"))
 
 
 def settings() -> tuple[Block, ...]:
