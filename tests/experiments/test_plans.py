@@ -21,7 +21,7 @@ from spacql.worlds import TASKS
         ("table2", len(MODULES) * 16),
         ("own-alpha", len(MODULES) * 16),
         ("ablation", 7 * 2 + 3 * 2),
-        ("aspac", 12 * 8),
+        ("aspac", 12 * 9),
         ("differences", 3 * 16),
         ("settings", 5 * 4),
         ("figure2", 3 * 2),

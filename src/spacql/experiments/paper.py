@@ -110,6 +110,8 @@ def aspac() -> tuple[Block, ...]:
         Method("actors: the others as logged", "aspac", {"others": "logged"}),
         Method("no anchor", "aspac", {"anchor_weight": 0.0}),
         Method("no penalty", "aspac", {"alpha": 0.0}),
+        # Either keeps policies near the log: without one, the other may be enough.
+        Method("neither anchor nor penalty", "aspac", {"anchor_weight": 0.0, "alpha": 0.0}),
         *plain(("spacql", "cfcql")),
     )
     return tuple(Block(task, methods, columns(task)) for task in ("spread", "tag", "halfcheetah"))
