@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from spacql.experiments.store import Store
 
 Name = Literal["table1", "table2", "own-alpha", "pairs", "differences", "ablation", "aspac",
-               "settings", "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims",
-               "selection", "sweeps"]  # fmt: skip
+               "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims", "selection",
+               "sweeps"]  # fmt: skip
 PICTURES = ("figure1", "figure2", "figure3", "figure4", "scores", "gaps")
 
 
@@ -45,12 +45,12 @@ def reproduce(
     best, and what a run costs. own-alpha: the same, with an alpha per dataset for aspac too. pairs:
     one algorithm against every other, seed by seed. differences: SPaCQL, ICQL-QS and CFCQL compared
     seed by seed. ablation: is it the replacement or the ensemble? aspac: without each of its parts.
-    settings: the same algorithm with other settings. figure1: how agents' actions hang together.
-    figure2: spread of the ensemble during training. figure3: weights w_k. figure4: how many agents
-    PLCQL's bandit replaces. scores: table2 as a picture. gaps: differences as a picture. claims:
-    what the paper claims, and whether it held (always from stored runs).
-    selection: how well policies are chosen without a simulator, with the first of the seeds.
-    sweeps: the trainings by which hyperparameters were chosen, on seeds of their own.
+    figure1: how agents' actions hang together. figure2: spread of the ensemble during training.
+    figure3: weights w_k. figure4: how many agents PLCQL's bandit replaces. scores: table2 as a
+    picture. gaps: differences as a picture. claims: what the paper claims, and whether it held
+    (always from stored runs). selection: how well policies are chosen without a simulator, with
+    the first of the seeds. sweeps: the trainings by which hyperparameters were chosen, on seeds of
+    their own.
 
     Example: spacql reproduce table1 --only spread-random --seeds 0 1
 
