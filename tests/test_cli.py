@@ -1,5 +1,6 @@
 """The command line as a user meets it, in processes of its own."""
 
+import os
 import subprocess
 import sys
 
@@ -85,3 +86,14 @@ def test_an_unknown_command_gets_a_suggestion(capsys):
     assert "Did you mean 'train'?" in refused(capsys, "trian")
     assert "Did you mean 'data make'?" in refused(capsys, "data", "mak")
     assert "Did you mean" not in refused(capsys, "xyzzy")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["train", "--help"]], ids=" ".join)
+def test_a_reader_that_goes_away_gets_no_traceback(words):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "spacql", *words], stdout=writer, stderr=subprocess.PIPE, text=True
+    )
+    os.close(writer)
+    assert done.stderr == ""

@@ -67,17 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):  # a terminal without ± gets a question mark
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    name = next((" ".join(words[:k]) for k in (2, 1) if " ".join(words[:k]) in COMMANDS), None)
-    if name is None:
-        sys.exit(_help(words))
-    os.environ.update(one_thread(os.environ))
-    function = _function(name)
-    rest = words[len(name.split()) :]
     try:
-        if "" in rest:
-            raise InputError("One of the arguments is empty.")
-        with ended_cleanly(words):
-            result = _call(function, name, rest)
+        result = _run(words)
     except SpacqlError as error:
         print(f"spacql: {error}", file=sys.stderr)
         sys.exit(2)
@@ -95,6 +86,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("spacql: there is not enough memory for this.", file=sys.stderr)
         sys.exit(2)
     sys.exit(result or 0)
+
+
+def _run(words: list[str]) -> int | None:
+    name = next((" ".join(words[:k]) for k in (2, 1) if " ".join(words[:k]) in COMMANDS), None)
+    if name is None:
+        return _help(words)
+    os.environ.update(one_thread(os.environ))
+    function = _function(name)
+    rest = words[len(name.split()) :]
+    if "" in rest:
+        raise InputError("One of the arguments is empty.")
+    with ended_cleanly(words):
+        return _call(function, name, rest)
 
 
 def _call(function: Callable[..., int | None], name: str, arguments: list[str]) -> int | None:
