@@ -2,7 +2,9 @@
 
 speaker: MPE2's simple_speaker_listener. One agent knows the goal and speaks, the other hears and
          walks. In the log the speaker stammers, and the listener often follows another landmark.
-walker:  PettingZoo's multiwalker (pip install box2d). Three robots carry a package and stagger.
+walker:  PettingZoo's multiwalker. Three robots carry a package and stagger.
+
+They need packages of their own: pip install 'pettingzoo>=1.27' 'mpe2>=1.1' box2d
 
 python examples/foreign_logs.py speaker --out speaker
 """

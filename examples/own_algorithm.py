@@ -26,6 +26,7 @@ from spacql.algorithms.replacement import random_sets, replace
 from spacql.algorithms.transitions import bellman
 
 NEEDS_NEXT_ACTION = True  # the agents that are not replaced do what the log says
+SETTINGS_OF = "spacql"  # on the benchmark's data it has the settings that SPaCQL has there
 
 
 @dataclass(frozen=True)
@@ -59,18 +60,12 @@ def target(key, state, t, config):
 
 def main(
     data: str = "spread-random",
-    rounds: int = 500,
+    rounds: int = 3000,
     episodes: int = 500,
     out: Path = Path("runs/example-own-algorithm"),
 ) -> dict[str, float | None]:
     """Train it and SPaCQL with the same settings, and compare."""
-    common = {
-        "rounds": rounds,
-        "critics": 2,
-        "penalty_every": 4,
-        "alpha": 2.5,
-        "episodes": episodes,
-    }
+    common = {"rounds": rounds, "critics": 2, "episodes": episodes}
     scores = {}
     for name, algorithm in (("spacql", "spacql"), ("optimist", sys.modules[__name__])):
         run = spacql.train(algorithm, data, out=out / name, resume=True, **common)

@@ -2,9 +2,9 @@
 
     python examples/own_executor.py
 
-`train`, `tune` and `reproduce` hand planned runs to an executor and get events back. This one uses
-threads of this process; one for a cluster sends `run.to_json()` to a node, calls `work` there, and
-sends back the events, which are plain JSON, and the files of the run's folder, as
+`train`, `tune`, `fit` and `reproduce` hand planned runs to an executor and get events back. This
+one uses threads of this process; one for a cluster sends `run.to_json()` to a node, calls `work`
+there, and sends back the events, which are plain JSON, and the files of the run's folder, as
 `spacql/experiments/ray_executor.py` does.
 """
 
