@@ -2,11 +2,13 @@
 
 import importlib.util
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from spacql.algorithms.settings import configure
 from spacql.data import collect
 from spacql.experiments.store import Store
 from spacql.runs import default_folder
@@ -58,6 +60,12 @@ def test_own_algorithm(tmp_path, small_data, capsys) -> None:
     assert scores.keys() == {"spacql", "optimist"}
     assert scores["spacql"] != scores["optimist"], "it learns something else"
     assert capsys.readouterr().out.count("score") == 2
+
+
+def test_own_algorithm_is_compared_at_the_same_settings() -> None:
+    modules = (example("own_algorithm"), "spacql")
+    ours, theirs = (asdict(configure(module, "spread-random")) for module in modules)
+    assert all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys() - {"critics"})
 
 
 def test_own_world(tmp_path, capsys) -> None:
