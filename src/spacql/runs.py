@@ -128,12 +128,19 @@ def describe(
         "evaluation": {
             "every": every(config.rounds, 20),
             "episodes": 5 if slow else 500,
-            "final_episodes": episodes or (100 if slow else 500),
+            "final_episodes": episodes or final_episodes(dataset.spec.task),
         },
         "checkpoint_every": every(config.rounds, 20),
         "loggers": list(loggers),
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
     }
+
+
+def final_episodes(task: str) -> int:
+    """Of which a score is the mean, unless a user says another number."""
+    from spacql.worlds import is_slow
+
+    return 100 if is_slow(task) else 500
 
 
 def every(rounds: int, times: int) -> int:

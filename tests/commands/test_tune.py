@@ -69,6 +69,7 @@ def test_the_best_mean_wins_and_is_written_with_everything_that_was_tried(
     assert written["best"] == 0.5
     assert [entry["value"] for entry in written["values"]] == [0.1, 0.5, 2.5]
     assert written["seeds"] == [100, 101]
+    assert written["folder"] is True
     assert (out / "alpha.png").stat().st_size > 5000
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from spacql.algorithms.settings import configure
+from spacql.data.behaviours import dataset_seed
 from spacql.experiments.plans import Plan
 from spacql.experiments.store import Store, summary
 from spacql.files import write_json
@@ -43,8 +44,8 @@ def run_folder(
         "algorithm": algorithm,
         "seed": seed,
         "config": config,
-        "dataset": {"name": dataset, "seed": seed, "identity": identity, "transitions": 1_000_000,
-                    "reference": asdict(usual[0])},
+        "dataset": {"name": dataset, "seed": dataset_seed(seed), "identity": identity,
+                    "transitions": 1_000_000, "reference": asdict(usual[0])},
         "versions": {"jax": "1"},
     }  # fmt: skip
     write_json(folder / "run.json", described)
@@ -77,6 +78,6 @@ def fill(plan: Plan, store: Store, scores: dict[str, list[float]], work: Path) -
                 read[run.config.rounds] = summary(folder)
             same = read[run.config.rounds]
             named = {"algorithm": run.algorithm, "seed": run.seed, "config": asdict(run.config)}
-            data = same["dataset"] | {"name": run.dataset, "seed": run.seed}
+            data = same["dataset"] | {"name": run.dataset, "seed": dataset_seed(run.seed)}
             evaluation = same["evaluation"] | {"score": score}
             store.add(same | named | {"dataset": data, "evaluation": evaluation})

@@ -13,10 +13,13 @@ from spacql.experiments.store import Store
 from spacql.worlds import TASKS
 
 
-def store_of(tmp_path, scores, only=(), seeds=3):
-    """`scores` by algorithm: a level and what is added on random and medium-replay data."""
+def store_of(tmp_path, scores, only=(), seeds=3, rest=False):
+    """`scores` by algorithm: a level and what is added on random and medium-replay data. With
+    `rest`, all other algorithms have 0."""
     store = Store(tmp_path / "results")
     plan = make_plan("table2", only=only)
+    if rest:
+        scores = scores | {name: (0, 0) for name in registered() if name not in scores}
     given = {
         f"{quality}/{name}": [
             level + (low if quality in claims.LOW else 0) + seed + 0.3 * (seed * place % 2)
@@ -35,7 +38,7 @@ def verdicts(store):
 
 def test_claims_that_the_numbers_bear_out_are_held(tmp_path):
     store = store_of(tmp_path, {"spacql": (50, 30), "icql-qs": (40, 30), "cfcql": (60, -5),
-                                "bc": (60.5, -50)})  # fmt: skip
+                                "bc": (60.5, -50)}, rest=True)  # fmt: skip
     found = verdicts(store)
     assert found[1].verdict == claims.HELD
     assert f"on {2 * len(TASKS)} of {2 * len(TASKS)} such datasets" in found[1].found
@@ -46,7 +49,7 @@ def test_claims_that_the_numbers_bear_out_are_held(tmp_path):
 
 def test_the_brief_counts_the_papers_claims_alone(tmp_path):
     store = store_of(tmp_path, {"spacql": (50, 30), "icql-qs": (40, 30), "cfcql": (60, -5),
-                                "bc": (60.5, -50), "aspac": (40, 0)})  # fmt: skip
+                                "bc": (60.5, -50), "aspac": (40, 0)}, rest=True)  # fmt: skip
     found = claims.claims(store)
     assert [one.number for one in found if not one.ours] == [1, 2, 4]
     assert "of the 4: 2 held, 1 held in part, 1 not tried with enough runs yet" in claims.brief(
@@ -84,8 +87,40 @@ def test_our_own_claim_counts_where_no_other_is_significantly_better(tmp_path):
     assert claim.verdict == claims.PART, "only what was seen on every dataset is held"
     assert "on 8 of 8 such datasets, and on 8 no other is significantly better" in claim.found
     assert "8 more have too few seeds yet" in claim.found
-    store = store_of(tmp_path / "all", {"spacql": (50, 0), "aspac": (70, 0)})
+    store = store_of(tmp_path / "all", {"spacql": (50, 0), "aspac": (70, 0)}, rest=True)
     assert verdicts(store)[6].verdict == claims.HELD
+
+
+def test_what_is_not_compared_is_named_and_nothing_is_held_without_it(tmp_path):
+    given = {name: (50, 0) for name in registered() if name != "omar"} | {"aspac": (70, 0)}
+    claim = verdicts(store_of(tmp_path, given))[6]
+    assert claim.verdict == claims.PART
+    assert claim.found.endswith("Not compared, with fewer than three seeds: omar on 16.")
+
+
+def test_diverged_trainings_count_against_an_algorithm(tmp_path):
+    store = store_of(tmp_path, {"spacql": (50, 30), "aspac": (70, 0)}, rest=True)
+    for run in list(store):
+        lost = run.algorithm == "spacql" and run.dataset.endswith("medium-replay")
+        if lost or (run.algorithm == "aspac" and run.seed == 0):
+            store.runs[run.key] = replace(run, score=None, diverged="NaN")
+    found = verdicts(store)
+    assert "highest score on 4 of 8 such datasets" in found[1].found
+    assert "12 of its trainings diverged" in found[1].found
+    assert "16 of its trainings diverged" in found[6].found
+    assert found[1].verdict == claims.PART
+
+
+def test_above_says_significantly_only_of_the_one_that_it_names(tmp_path):
+    """icql-qs is surely better than spacql; cfcql, whose mean is highest, is not."""
+    store = Store(tmp_path / "results")
+    cell = {"cfcql": [20.0, 60.0, 110.0], "icql-qs": [59.0, 60.0, 61.0],
+            "spacql": [10.0, 11.5, 11.0]}  # fmt: skip
+    given = {f"{quality}/{name}": scores for quality in claims.LOW for name, scores in cell.items()}
+    fill(make_plan("table2"), store, given, tmp_path)
+    claim = verdicts(store)[1]
+    assert "cfcql on spread-random (not significantly)" in claim.found
+    assert "on 0 no other is significantly better" in claim.found
 
 
 def test_our_own_claim_has_no_verdict_beside_plain_cloning_alone(tmp_path):
@@ -100,6 +135,10 @@ def test_the_brief_says_how_far_ours_is_ahead_and_who_is_not_compared(tmp_path):
     assert "On 16 of 16 datasets no other algorithm is significantly better than ASPAC" in text
     assert "ahead of 2 of 2 others, seed by seed: of cfcql, the closest, by 8 points [" in text
     assert "Too few seeds yet: plcql, icql-qs, macql, omar, iql, td3bc, dof, bc." in text
+    few = store_of(tmp_path / "few", {"iql": (10, 0)}, only=("tag-expert",))
+    store.runs |= few.runs
+    assert "td3bc, dof, bc." in claims.brief(store), "iql is not compared on all"
+    assert "macql, omar, iql, " in claims.brief(store)
     behind = claims.brief(store_of(tmp_path / "b", given | {"cfcql": (90, 0)}))
     assert "On 0 of 16 datasets" in behind
     assert "ahead of 1 of 2 others, seed by seed: of cfcql, the closest, by -20 points" in behind
@@ -132,6 +171,10 @@ def test_spread_is_compared_seed_by_seed(tmp_path):
              for name in ("cfcql", "icql-qs")}  # fmt: skip
     fill(make_plan("figure2"), store, given, tmp_path)
     assert 3 not in verdicts(store), "no spread of differences, no interval"
+    expert = [key for key, run in store.runs.items() if run.dataset == "spread-expert"]
+    alone = Store(tmp_path / "alone")
+    alone.runs = {key: store.runs[key] for key in expert}
+    assert 3 not in verdicts(alone), "nothing on random data"
     for run in list(store):
         last = dict(run.curve[-1])
         less = 5.0 + run.seed if (run.algorithm, run.dataset) == ("icql-qs", "spread-random") else 0

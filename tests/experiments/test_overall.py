@@ -45,6 +45,28 @@ def test_means_are_over_the_datasets_that_all_have(stored) -> None:
     assert [row[0] for row in extra.rows] == ["spacql", "cfcql", "bc", "aspac"]
 
 
+def test_means_compare_the_same_seeds(stored, tmp_path) -> None:
+    """Two more seeds of aspac, far lower, are on other datasets than spacql has seen."""
+    plan = make_plan("table2", only=ONLY)
+    before = numbers(overall.means(plan, stored))["aspac", "all"]["mean"]
+    fill(plan, stored, {"random/aspac": [90.0, 99.0, 111.0, -50.0, -70.0],
+                        "random/bc": [99.0]}, tmp_path / "more")  # fmt: skip
+    after = numbers(overall.means(plan, stored))
+    assert after["aspac", "all"]["mean"] == pytest.approx(before)
+    assert after["bc", "all"] == {"method": "bc", "over": "all"}, "one seed is not compared"
+
+
+def test_curves_of_diverged_trainings_rise_and_fall_for_nothing(stored) -> None:
+    plan = make_plan("table2", only=("spread-random", "aspac"))
+    there = [run for run in plan.runs() if run.key in stored.runs]
+    for k, run in enumerate(there):
+        scores = [float(r > 8) * -1000.0 * (k == 0) for r in range(10)]
+        curve = [{"round": r, "score": score} for r, score in enumerate(scores)]
+        lost = {"score": None, "diverged": "NaN"} if k == 0 else {}
+        stored.runs[run.key] = replace(stored.runs[run.key], curve=curve, **lost)
+    assert numbers(overall.rises(plan, stored))["aspac", "spread"]["mean"] == 0
+
+
 def test_who_is_best_how_often_and_what_a_run_costs(stored) -> None:
     found = numbers(overall.costs(make_plan("table2", only=ONLY), stored))
     aspac, spacql = found["aspac", None], found["spacql", None]

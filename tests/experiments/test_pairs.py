@@ -101,3 +101,9 @@ def test_what_another_is_significantly_better_than_is_not_the_best() -> None:
     wide, between, last = seeds(20, 60, 110), seeds(59, 60, 61), seeds(10, 11.5, 11)
     assert highest([wide, between, last]) == 0
     assert may_be_best([wide, between, last]) == [True, True, False]
+
+
+def test_equal_differences_have_no_interval_whatever_rounding_makes_of_them() -> None:
+    for gap in (2.0, 0.1):
+        gaps = differences({"a": seeds(10 + gap, 20 + gap, 31 + gap)}, {"a": seeds(10, 20, 31)})
+        assert mean_over(gaps).low is None

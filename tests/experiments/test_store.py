@@ -18,6 +18,7 @@ from spacql.experiments.store import (
     key,
     mixed_data,
     other_seed,
+    own_log,
     run_folders,
     signature,
     summary,
@@ -133,7 +134,8 @@ def test_a_name_from_a_file_is_no_path(tmp_path) -> None:
     store = Store(tmp_path / "results")
     assert store.add(summary(run_folder(tmp_path / "run", dataset="../../up"))) == "added"
     [path] = (tmp_path / "results").rglob("*.json")
-    assert path.parent.name == "-..-up"
+    assert path.parent.name.startswith("-..-up-")
+    assert path.parent.parent == tmp_path / "results" / "runs"
 
 
 def test_what_is_there_is_not_replaced_and_other_data_is_noticed(tmp_path) -> None:
@@ -213,6 +215,25 @@ def test_a_run_with_another_prey_is_said_to_have_seen_another_version() -> None:
         assert "made with another prey" in another_version(other)
 
 
+def test_a_score_of_few_episodes_answers_for_no_other() -> None:
+    run = next(run for run in Store(RESULTS) if run.dataset == "spread-random")
+    record = {**run.record, "evaluation": {**run.record["evaluation"], "episodes": 1}}
+    assert "scored in 1 episodes" in another_version(StoredRun.from_json(record))
+
+
+def test_datasets_whose_names_make_one_path_have_files_of_their_own(tmp_path) -> None:
+    store = Store(tmp_path / "results")
+    for name in ("my log", "my-log"):
+        store.add(summary(run_folder(tmp_path / name, dataset=name)))
+    assert len(Store(tmp_path / "results")) == len(store) == 2
+
+
+def test_a_sweep_on_a_folder_with_a_benchmarks_name_is_not_the_benchmarks() -> None:
+    assert own_log({"data": "spread-random", "folder": True})
+    assert not own_log({"data": "spread-random", "folder": False})
+    assert not own_log({"data": "my-log", "folder": True})
+
+
 def test_a_sweep_with_a_training_that_crashed_is_not_taken(tmp_path) -> None:
     entry = {"value": 1.0, "mean": 2.0, "scores": [2.0], "failed": [101]}
     sweep = {"algorithm": "cfcql", "data": "spread-random", "rounds": 10, "seeds": [100, 101],
@@ -280,7 +301,10 @@ def test_parts_of_a_sweep_are_joined_if_they_have_every_seed_of_every_value(tmp_
     wider = added([100, 101, 102], {2.5: [7.0, 8.0, 9.0]})
     assert table(wider) == {0.1: [30.0, 1.0, 4.0], 0.5: [2.0, 5.0], 2.5: [7.0, 8.0, 9.0]}
     assert table(added([101], {0.1: [6.0]}))[0.1] == [30.0, 6.0, 4.0]
-    assert table(added([103], {0.1: [1.0]})) == {0.1: [1.0]}  # the other values lack seed 103
+    kept = added([101, 103], {5.0: [1.0, 1.0], 0.1: [3.0, 1.0]})
+    assert kept["seeds"] == [101], "other values lack seed 103, and 5 the others"
+    assert table(kept) == {0.1: [3.0], 0.5: [2.0], 2.5: [8.0], 5.0: [1.0]}
+    assert table(added([105], {9.0: [1.0]})) == {9.0: [1.0]}, "no seed in common"
     assert table(added([104], {0.1: [2.0]}, rounds=6)) == {0.1: [2.0]}  # another length
 
 

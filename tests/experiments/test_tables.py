@@ -37,6 +37,17 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         assert 0.93 < np.mean([x.low < 0 < x.high for x in found]) < 0.97
 
 
+def test_trainings_on_one_dataset_count_once_with_their_mean(tmp_path) -> None:
+    """Seeds 0 to 4 have a dataset each, and 5 to 9 the same ones again."""
+    plan = make_plan("table1", only=("spread-random", "cfcql"), seeds=tuple(range(10)))
+    store = Store(tmp_path / "results")
+    fill(plan, store, {"random/cfcql": [1.0, 2, 3, 4, 5, 3, 4, 5, 6, 7]}, tmp_path)
+    [[cell]] = tables.grid(plan, plan.blocks[0], store)
+    assert (cell.statistics.seeds, cell.statistics.mean, cell.diverged) == (5, 4.0, 0)
+    assert tables.by_seed(list(store)) == {0: 2, 1: 3, 2: 4, 3: 5, 4: 6}
+    assert tables.TWICE in tables.notes(plan, store)
+
+
 @pytest.fixture
 def table(tmp_path):
     """cfcql 62 in three seeds against icql-qs 77 to 79 in three."""

@@ -70,8 +70,8 @@ def write_run(
 
 def three_seeds(folder: Path, algorithm: str, base: float, **other) -> Path:
     for seed in range(3):
-        noise = float(np.random.default_rng(seed).normal())
-        write_run(folder, algorithm, seed=seed, score=base + 2 * noise + seed, **other)
+        noise = float(np.random.default_rng((seed, round(base))).normal())
+        write_run(folder, algorithm, seed=seed, score=base + noise + seed, **other)
     return folder
 
 

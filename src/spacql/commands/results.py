@@ -30,8 +30,9 @@ def results_add(
     """
     from json import dumps
 
+    from spacql import records
     from spacql.errors import InputError
-    from spacql.experiments.store import Store, run_folders
+    from spacql.experiments.store import Store, own_log, run_folders
 
     if not folders:
         raise InputError("Which folders? For example: spacql results add runs")
@@ -41,6 +42,9 @@ def results_add(
         raise InputError(f"There is no run below {', '.join(map(str, folders))}.")
     done = [{"folder": str(folder)} | take(store, folder) for folder in runs]
     for sweep in sweeps:
+        if why := own_log(records.sweep(sweep)):
+            done.append({"folder": str(sweep.parent), "status": "other data", "why": why})
+            continue
         kept = store.add_sweep(sweep)
         done.append(
             {"folder": str(sweep.parent), "status": f"sweep: {kept}" if kept else "crashed"}

@@ -71,6 +71,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
 
     from spacql.algorithms.settings import check
     from spacql.commands.train import check_options, data_name, data_place
+    from spacql.data.cache import is_folder
     from spacql.errors import InputError
     from spacql.experiments.executors import PlannedRun
     from spacql.experiments.running import execute
@@ -129,6 +130,7 @@ def sweep(algorithm: str, config: "Training", options: Options) -> dict[str, Any
     result = {
         "algorithm": algorithm,
         "data": name,
+        "folder": is_folder(options.data),
         "rounds": rounds,
         "seeds": list(options.seeds),
         "config": asdict(config),

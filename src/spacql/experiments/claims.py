@@ -8,11 +8,11 @@ import numpy as np
 from spacql.errors import InputError
 from spacql.experiments import figures
 from spacql.experiments.overall import over_all, time_taken
-from spacql.experiments.pairs import ENOUGH, differences, mean_over
+from spacql.experiments.pairs import ENOUGH, differences, mean_over, significantly_better
 from spacql.experiments.paper import FIGURE3, make_plan
 from spacql.experiments.plans import QUALITIES, Plan
 from spacql.experiments.store import Store
-from spacql.experiments.tables import Cell, grid
+from spacql.experiments.tables import Cell, by_seed, grid, plain_zero
 from spacql.worlds import TASKS
 
 HELD, PART, UNSEEN = "held", "held in part", "not seen here"
@@ -51,15 +51,17 @@ def claims(store: Store) -> list[Claim]:
     return found
 
 
-def cells_of(plan: Plan, store: Store) -> list[list[Cell]]:
-    """Columns, each with a cell for every row that has a score."""
-    columns: list[list[Cell]] = []
-    for block in plan.blocks:
-        for column in zip(*grid(plan, block, store), strict=True):
-            columns.append([cell for cell in column if cell.statistics is not None])
-    if not any(columns):
+def columns_of(plan: Plan, store: Store) -> list[tuple[Cell, ...]]:
+    """All columns of a plan of which a run is finished."""
+    columns = [c for b in plan.blocks for c in zip(*grid(plan, b, store), strict=True)]
+    if not any(_seeds(cell) for column in columns for cell in column):
         raise InputError(f"No run of {plan.name} is finished in {store.results}.")
-    return [column for column in columns if column]
+    return columns
+
+
+def _seeds(cell: Cell) -> int:
+    """How many have a score."""
+    return 0 if cell.statistics is None else cell.statistics.seeds
 
 
 def _quality(cell: Cell) -> str:
@@ -71,40 +73,59 @@ def _mean(cell: Cell) -> float:
     return cell.statistics.mean
 
 
-def _of(column: Sequence[Cell], algorithm: str) -> list[Cell]:
-    return [cell for cell in column if cell.method.algorithm == algorithm]
+def _of(column: Sequence[Cell], algorithm: str) -> Cell:
+    return next(cell for cell in column if cell.method.algorithm == algorithm)
 
 
-def _compared(store: Store, qualities: Sequence[str], algorithm: str) -> list[list[Cell]]:
+def _tried(cell: Cell) -> bool:
+    """Whether enough seeds were trained; those that diverged count as such."""
+    return _seeds(cell) + cell.diverged >= ENOUGH
+
+
+def _compared(store: Store, qualities: Sequence[str], algorithm: str) -> list[tuple[Cell, ...]]:
     """Columns of table2 with a verdict about this algorithm: three seeds of it and of another, of
     SPaCQL at least. To be ahead of plain cloning alone says nothing."""
-    columns = [c for c in cells_of(make_plan("table2"), store) if _quality(c[0]) in qualities]
+    columns = [c for c in columns_of(make_plan("table2"), store) if _quality(c[0]) in qualities]
     return [
         column
         for column in columns
         if any(cell.best for cell in column)
-        and all(
-            any(c.statistics and c.statistics.seeds >= ENOUGH for c in _of(column, name))
-            for name in (algorithm, "spacql")
-        )
+        and all(_tried(_of(column, name)) for name in (algorithm, "spacql"))
     ]
 
 
+def _doubts(columns: Sequence[Sequence[Cell]], algorithm: str) -> str:
+    """What stands against a verdict that holds everywhere: algorithms with too few seeds, and
+    trainings of this one that diverged."""
+    few: dict[str, int] = {}
+    for cell in (cell for column in columns for cell in column):
+        if _seeds(cell) < ENOUGH:
+            few[cell.method.label] = few.get(cell.method.label, 0) + 1
+    text = ""
+    if few:
+        names = (f"{name} on {count}" for name, count in few.items())
+        text += f" Not compared, with fewer than three seeds: {', '.join(names)}."
+    if lost := sum(_of(column, algorithm).diverged for column in columns):
+        text += f" {lost} of its trainings diverged."
+    return text
+
+
 def best_of_all(store: Store) -> Claim:
-    highest, _, total, text = _standing(store, LOW, "spacql", "SPaCQL")
-    verdict = _verdict(highest, total, LOW)
+    highest, _, total, text, doubts = _standing(store, LOW, "spacql", "SPaCQL")
+    verdict = _verdict(highest, total, LOW, doubts)
     return Claim(1, CLAIMS[1], verdict, text, "spacql reproduce scores --stored")
 
 
 def best_by_anchoring(store: Store) -> Claim:
-    _, near, total, text = _standing(store, QUALITIES, "aspac", "`aspac`")
-    verdict = _verdict(near, total, QUALITIES)
+    _, near, total, text, doubts = _standing(store, QUALITIES, "aspac", "`aspac`")
+    verdict = _verdict(near, total, QUALITIES, doubts)
     return Claim(6, CLAIMS[6], verdict, text, "spacql reproduce scores --stored", ours=True)
 
 
-def _verdict(good: int, total: int, qualities: Sequence[str]) -> str:
-    """On so many of those that could be compared. Held is what was seen on every dataset."""
-    if good == total == len(TASKS) * len(qualities):
+def _verdict(good: int, total: int, qualities: Sequence[str], doubts: str) -> str:
+    """On so many of those that could be compared. Held is what was seen on every dataset, beside
+    every algorithm and with every training."""
+    if good == total == len(TASKS) * len(qualities) and not doubts:
         return HELD
     return PART if 2 * good >= total else UNSEEN
 
@@ -122,34 +143,37 @@ def _left(total: int, qualities: Sequence[str]) -> str:
 
 def _standing(
     store: Store, qualities: Sequence[str], algorithm: str, name: str
-) -> tuple[int, int, int, str]:
+) -> tuple[int, int, int, str, str]:
     """On how many datasets an algorithm is highest, on how many no other is significantly better,
-    of how many; and the same in words."""
-    columns = _compared(store, qualities, algorithm)
+    of how many; the same in words, and what speaks against a verdict."""
+    columns, plan = _compared(store, qualities, algorithm), make_plan("table2")
     _at_least_half(len(columns), len(TASKS) * len(qualities))
     highest, near = 0, 0
     above: list[str] = []
     for column in columns:
-        best = next(cell for cell in column if cell.highest)
-        tied = any(cell.best for cell in _of(column, algorithm))
-        highest += best.method.algorithm == algorithm
-        near += tied
-        if best.method.algorithm != algorithm:
+        best, mine = next(cell for cell in column if cell.highest), _of(column, algorithm)
+        highest += best is mine
+        near += mine.best
+        if best is not mine:
+            scores = (
+                by_seed(plan.stored(store, cell.method, cell.column)) for cell in (best, mine)
+            )
             where = f"{best.method.label} on {best.column.dataset}"
-            above.append(where + (" (not significantly)" if tied else ""))
+            above.append(where + ("" if significantly_better(*scores) else " (not significantly)"))
     text = (
-        f"{name} has the highest score of all algorithms on {highest} of {len(columns)} such "
-        f"datasets, and on {near} no other is significantly better seed by seed."
+        f"{name} has the highest score on {highest} of {len(columns)} such datasets, and on {near} "
+        "no other is significantly better seed by seed."
     )
     if above:
         text += f" Above it: {', '.join(above)}."
-    return highest, near, len(columns), text + _left(len(columns), qualities)
+    doubts = _doubts(columns, algorithm)
+    return highest, near, len(columns), text + _left(len(columns), qualities) + doubts, doubts
 
 
 def one_against_all(store: Store) -> Claim:
     """Intervals of the differences, seed by seed, that speak for the claim, against it, neither."""
     words: dict[str, list[str]] = {"for": [], "against": [], "neither": []}
-    for column in cells_of(make_plan("differences"), store):
+    for column in columns_of(make_plan("differences"), store):
         for cell in column:
             if cell.method.label != "icql-qs - cfcql" or cell.statistics is None:
                 continue
@@ -157,18 +181,20 @@ def one_against_all(store: Store) -> Claim:
                 continue
             sign = 1 if _quality(cell) in LOW else -1
             side = "neither" if not cell.best else "for" if sign * _mean(cell) > 0 else "against"
-            low, high = cell.statistics.range
-            words[side].append(f"{cell.column.dataset}, {_mean(cell):.0f} [{low:.0f}, {high:.0f}]")
+            mean, low, high = (plain_zero(x, 1) for x in (_mean(cell), *cell.statistics.range))
+            words[side].append(f"{cell.column.dataset}, {mean} [{low}, {high}]")
     agree, against, unclear = (len(words[side]) for side in ("for", "against", "neither"))
     total = agree + against + unclear
     _at_least_half(total, len(TASKS) * len(QUALITIES))
-    verdict = HELD if agree == 4 * len(TASKS) else PART if agree > against else UNSEEN
+    verdict = (
+        HELD if agree == 4 * len(TASKS) else PART if 2 * agree >= total > 2 * against else UNSEEN
+    )
     text = (
         f"Of {total} differences, seed by seed, {_said(words['for'], 'speak', 'for it')}, "
         f"{_said(words['against'], 'speak', 'against it')}, and {unclear} have 0 in their "
         "interval."
     ) + _left(total, QUALITIES)
-    return Claim(2, CLAIMS[2], verdict, text.replace("-0 ", "0 "), "spacql reproduce gaps --stored")
+    return Claim(2, CLAIMS[2], verdict, text, "spacql reproduce gaps --stored")
 
 
 def _said(names: Sequence[str], verb: str, what: str) -> str:
@@ -198,7 +224,9 @@ def less_spread(store: Store) -> Claim:
     if not parts:
         raise InputError("No three seeds of figure2 are finished.")
     random, expert = found.get("spread-random"), found.get("spread-expert")
-    less = random is not None and random.significant and random.mean < 0
+    if random is None:
+        raise InputError("Three seeds of figure2 on spread-random are not finished.")
+    less = random.significant and random.mean < 0
     verdict = PART if less else UNSEEN
     if less and expert is not None and expert.low is not None and not expert.significant:
         verdict = HELD
@@ -222,20 +250,23 @@ def first_weight(store: Store) -> Claim:
     _at_least_half(len(low), len(FIGURE3) * len(LOW))
     _at_least_half(len(expert), len(FIGURE3))
     values = [value for w in weights for value in w["mean"]]
-    ordered = len(first) == len(low) and len(gives_way) == len(expert)
+    all_there = len(low) == len(FIGURE3) * len(LOW) and len(expert) == len(FIGURE3)
+    ordered = all_there and len(first) == len(low) and len(gives_way) == len(expert)
     dominant = all(w["mean"][0] > 0.5 for w in low)
     verdict = HELD if ordered and dominant else PART if 2 * len(first) >= len(low) else UNSEEN
     text = (
         f"w_1 is the largest weight on {len(first)} of {len(low)} random and medium-replay "
         f"datasets, and not the largest on {len(gives_way)} of {len(expert)} expert ones. "
     )
+    if not all_there:
+        text += "The others have too few seeds yet. "
     if not dominant:
         text += (
             f"It does not dominate: all weights lie between {min(values):.2f} and "
             f"{max(values):.2f}, where a plain average has 0.33. The paper shows weights after a "
             "min-max normalisation, which makes any difference look like 0 against 1."
         )
-    return Claim(4, CLAIMS[4], verdict, text, "spacql reproduce figure3 --stored")
+    return Claim(4, CLAIMS[4], verdict, text.rstrip(), "spacql reproduce figure3 --stored")
 
 
 def cloning(store: Store) -> Claim:
@@ -245,25 +276,28 @@ def cloning(store: Store) -> Claim:
     near, parts = 0, []
     for column in columns:
         clone, ours = _of(column, "bc"), _of(column, "spacql")
-        near += any(cell.best for cell in clone)
-        beside = f" beside SPaCQL's {_mean(ours[0]):.0f}" if ours else ""
-        parts.append(f"{_mean(clone[0]):.0f}{beside} on {clone[0].column.dataset}")
+        near += clone.best
+        scores = [f"{_mean(x):.0f}" if _seeds(x) else "diverged" for x in (clone, ours)]
+        parts.append(f"{scores[0]} beside SPaCQL's {scores[1]} on {clone.column.dataset}")
+    doubts = _doubts(columns, "bc")
     text = (
-        f"No other is significantly better than cloning seed by seed on {near} of {len(columns)}: "
-        f"{', '.join(parts)}."
-    ) + _left(len(columns), ("expert",))
-    verdict = _verdict(near, len(columns), ("expert",))
+        f"No other is significantly better than cloning seed by seed on {near} of "
+        f"{len(columns)}: {', '.join(parts)}."
+    )
+    text += _left(len(columns), ("expert",)) + doubts
+    verdict = _verdict(near, len(columns), ("expert",), doubts)
     return Claim(5, CLAIMS[5], verdict, text, "spacql reproduce scores --stored", ours=True)
 
 
 def standing_of_ours(store: Store) -> str:
     """Where ASPAC stands beside all others, in a sentence; nothing where that is not known."""
     try:
-        _, near, total, _ = _standing(store, QUALITIES, "aspac", "`aspac`")
+        _, near, total, *_ = _standing(store, QUALITIES, "aspac", "`aspac`")
     except InputError:
         return ""
     rivals = over_all(make_plan("pairs"), store).numbers
-    judged = [rival for rival in rivals if rival.get("low") is not None]
+    everywhere = len(TASKS) * len(QUALITIES)
+    judged = [x for x in rivals if x.get("low") is not None and x["datasets"] == everywhere]
     if not judged:
         return ""
     closest = min(judged, key=lambda rival: rival["mean"])

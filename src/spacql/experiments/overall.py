@@ -83,29 +83,44 @@ def time_taken(plan: Plan, store: Store) -> tuple[int, float]:
     return len(runs), sum(run.seconds for run in runs) / 3600
 
 
-def shared(scores: Mapping[str, Scores]) -> tuple[list[str], list[str]]:
-    """The datasets on which every method has a score, and the methods that are left out of that:
-    those that have one on fewer than half of the datasets that the fullest has."""
-    many = {name: sum(map(bool, cells.values())) for name, cells in scores.items()}
+def shared(scores: Mapping[str, Scores]) -> tuple[dict[str, set[int]], list[str]]:
+    """The datasets that all methods have, each with the seeds that all have there; and the methods
+    that are left out of that: those with enough seeds on fewer than half of the datasets that the
+    fullest has. Where nobody has enough, one seed will do."""
+    full = max((len(cell) for cells in scores.values() for cell in cells.values()), default=0)
+    enough = min(ENOUGH, full)
+    many = {name: sum(len(x) >= enough for x in cells.values()) for name, cells in scores.items()}
     absent = [name for name, count in many.items() if not count or 2 * count < max(many.values())]
     there = [cells for name, cells in scores.items() if name not in absent]
-    names = there[0] if there else {}
-    return [d for d in names if all(cells.get(d) for cells in there)], absent
+    seeds = (
+        {d: set.intersection(*(set(cells.get(d, ())) for cells in there)) for d in there[0]}
+        if there
+        else {}
+    )
+    return {d: common for d, common in seeds.items() if len(common) >= max(enough, 1)}, absent
 
 
 def means(plan: Plan, store: Store) -> Extra:
-    """By task and over all, on the datasets that all methods have."""
+    """By task and over all, on the datasets and the seeds that all methods have: other seeds are
+    other datasets."""
     scores = scores_of(plan, store)
     datasets, absent = shared(scores)
     tasks = tasks_of(plan)
     rows, numbers = [], []
     for name, cells in scores.items():
-        here = {d: cells[d] for d in datasets if name not in absent}
+        here = {
+            d: {seed: cells[d][seed] for seed in seeds}
+            for d, seeds in datasets.items()
+            if name not in absent
+        }
         estimates = by_tasks(here, tasks) | {"all": mean_over(here)}
         rows.append((name, *(_interval(found) for found in estimates.values())))
         numbers += [{"method": name, "over": where, **_json(x)} for where, x in estimates.items()]
     rest = "the methods with a number here" if absent else "all"
-    title = f"Mean over the {len(datasets)} datasets that {rest} share, with its 95 % interval"
+    title = (
+        f"Mean over the {len(datasets)} datasets that {rest} share, on the seeds that they share, "
+        "with its 95 % interval"
+    )
     return Extra(title, ("", *tasks, "all"), tuple(rows), tuple(numbers))
 
 
@@ -143,7 +158,8 @@ def rises(plan: Plan, store: Store) -> Extra:
     tasks, rows, numbers = tasks_of(plan), [], []
     by_method: dict[str, dict[str, dict[int, float]]] = {}
     for _, method, column in plan.cells():
-        ends = {run.seed: last_rise(run.curve) for run in plan.stored(store, method, column)}
+        runs = [run for run in plan.stored(store, method, column) if run.score is not None]
+        ends = {run.seed: last_rise(run.curve) for run in runs}
         known = {seed: rise for seed, rise in ends.items() if rise is not None}
         by_method.setdefault(method.label, {})[column.dataset] = known
     for name, gains in by_method.items():

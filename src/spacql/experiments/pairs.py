@@ -19,6 +19,7 @@ from scipy import stats
 
 Scores = Mapping[str, Mapping[int, float]]  # by dataset, then by seed
 ENOUGH = 3  # seeds: the interval of fewer says little, and is not given
+NOISE = 1e-18  # a variance that is rounding alone
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def mean_over(values: Scores) -> Estimate | None:
         if len(seeds) > 1:
             variances.append(weight**2 * float(within.var(ddof=1)) / len(seeds))
     low, high = None, None
-    if min(counts) >= ENOUGH and sum(variances) > 0:
+    if min(counts) >= ENOUGH and sum(variances) > NOISE:
         freedom = sum(variances) ** 2 / sum(
             v**2 / (n - 1) for v, n in zip(variances, counts, strict=True)
         )

@@ -23,7 +23,7 @@ from spacql.data import behaviours, collect
 from spacql.data.behaviours import dataset_seed
 from spacql.errors import InputError
 from spacql.files import as_json, as_record, new_file, safe_name
-from spacql.runs import finished
+from spacql.runs import final_episodes, finished
 from spacql.training.metrics import read_metrics
 
 LONGEST_EPISODE = 1000  # of the benchmark's worlds
@@ -80,7 +80,10 @@ class StoredRun:
     @property
     def name(self) -> str:
         what = f"{self.algorithm}-{digest(self.config)}-seed-{self.seed}"
-        return f"{safe_name(self.dataset)}/{safe_name(what)}.json"
+        folder = safe_name(self.dataset)
+        if folder != self.dataset:  # two names may become one
+            folder += f"-{sha256(self.dataset.encode()).hexdigest()[:8]}"
+        return f"{folder}/{safe_name(what)}.json"
 
 
 class Store:
@@ -186,12 +189,17 @@ def value_text(value: Any) -> str:
 
 
 def joined(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Two parts of one sweep as one, if together they have every seed of every value; else the
-    new one. Where both have a training, the new one counts."""
+    """Two parts of one sweep as one, with the seeds that all values have in one of them; the new
+    one if it is another sweep or there is no such seed. Where both have a training, the new one
+    counts."""
     values = {value_text(e["value"]): e["value"] for sweep in (old, new) for e in sweep["values"]}
-    seeds = sorted({*old["seeds"], *new["seeds"]})
     scores = trainings(old) | trainings(new)
-    if not same_sweep(old, new) or len(scores) < len(values) * len(seeds):
+    seeds = [
+        seed
+        for seed in sorted({*old["seeds"], *new["seeds"]})
+        if all((value, seed) in scores for value in values)
+    ]
+    if not same_sweep(old, new) or not seeds:
         return dict(new)
     entries = []
     for name, value in values.items():
@@ -249,10 +257,17 @@ def other_seed(run: StoredRun) -> str:
 
 
 def another_version(run: StoredRun) -> str:
-    """The same of a run that saw it with another prey, or only a part of it."""
+    """The same of a run that saw it with another prey, or only a part of it; or whose score is of
+    fewer episodes than others have."""
     if run.dataset not in collect.NAMES:
         return ""
     task, quality = collect.parse(run.dataset)
+    evaluation, usual_episodes = run.record.get("evaluation"), final_episodes(task)
+    if evaluation and evaluation["episodes"] < usual_episodes:
+        return (
+            f"this run was scored in {evaluation['episodes']:,} episodes, others on {run.dataset} "
+            f"in {usual_episodes:,}"
+        )
     usual, scored = reference.stored(task)[0], run.record["dataset"].get("reference") or {}
     if any(scored.get(name) != getattr(usual, name) for name in ("random", "expert")):
         return f"this run's {run.dataset} was made with another prey or other behaviours"
@@ -265,6 +280,13 @@ def another_version(run: StoredRun) -> str:
     if seen >= whole:
         return ""
     return f"{run.dataset} has more transitions than the {seen:,} that this run saw"
+
+
+def own_log(sweep: Mapping[str, Any]) -> str:
+    """Why a sweep with the name of a benchmark's dataset was not on it; empty if it was."""
+    if not sweep.get("folder") or sweep["data"] not in collect.NAMES:
+        return ""
+    return f"the sweep saw one folder for all seeds; --data {sweep['data']} finds the right ones"
 
 
 def ended(folder: Path) -> bool:
