@@ -43,10 +43,10 @@ def test_sets_have_exactly_the_number_of_agents_that_was_chosen() -> None:
 def test_the_reward_is_value_less_disagreement_in_deviations_of_the_value() -> None:
     value, u = np.array([1.0, 3.0, 5.0]), np.array([0.5, 0.0, 1.0])
     by_hand = [(x - 3 - 2 * y) / np.sqrt(8 / 3) for x, y in zip(value, u, strict=True)]
-    np.testing.assert_allclose(
-        plcql.reward(jnp.array(value), jnp.array(u), 2.0), by_hand, rtol=1e-5
-    )
-    shifted = plcql.reward(jnp.array(10 * value + 7), jnp.array(10 * u), 2.0)
+    everywhere = jnp.ones(3, bool)
+    found = plcql.reward(jnp.array(value), jnp.array(u), everywhere, 2.0)
+    np.testing.assert_allclose(found, by_hand, rtol=1e-5)
+    shifted = plcql.reward(jnp.array(10 * value + 7), jnp.array(10 * u), everywhere, 2.0)
     np.testing.assert_allclose(shifted, by_hand, rtol=1e-5)  # whatever the unit of Q
 
 
@@ -59,7 +59,7 @@ def test_ppo_clips_the_ratio_on_the_side_where_it_would_gain() -> None:
     entropy = -(np.exp(new) * new).sum(axis=1)
     by_hand = -np.mean(gains + 0.1 * entropy)
     config = plcql.Config(ratio_clip=0.3, entropy=0.1)
-    found = plcql.ppo_loss(*map(jnp.asarray, (new, old, arm, advantage)), config)
+    found = plcql.ppo_loss(*map(jnp.asarray, (new, old, arm, advantage, [True] * 4)), config)
     np.testing.assert_allclose(found, by_hand, rtol=1e-5)
 
 
@@ -98,6 +98,24 @@ def test_the_bandit_learns_nothing_at_terminals() -> None:
     assert eqx.tree_equal(stayed.bandit.network, state.bandit.network)
 
 
+def test_what_stands_at_terminals_changes_nothing_that_the_bandit_learns_elsewhere() -> None:
+    _, t, config = setting()
+    bandit = jax.jit(lambda key: plcql.init_bandit(key, t.next_s.shape[1], 2, config))(quick_key(1))
+    arm, acts = jnp.arange(24) % 2, jnp.arange(24) % 3 > 0
+
+    @jax.jit
+    def learnt(value, s):
+        paid = plcql.reward(value, 0.1 * value, acts, 1.0)
+        log_pi = plcql.log_probabilities(bandit.network, s)
+        return plcql.learn(bandit, s, arm, log_pi, paid, acts, config).network
+
+    value = jnp.sin(jnp.arange(24.0))
+    other_value, other_s = (jnp.where(acts, value, 9.0), jnp.where(acts[:, None], t.next_s, 5.0))
+    once, again = learnt(value, t.next_s), learnt(other_value, other_s)
+    assert eqx.tree_equal(once, again, rtol=1e-5, atol=1e-6)
+    assert not eqx.tree_equal(once, bandit.network)
+
+
 def test_the_target_looks_at_one_joint_action_per_transition(monkeypatch) -> None:
     state, t, config = setting()
     seen = []
@@ -133,7 +151,8 @@ def taught(paid, arms, steps=100):
         s = jax.random.normal(state_key, (64, 2))
         log_pi = plcql.log_probabilities(bandit.network, s)
         arm = jax.random.categorical(arm_key, log_pi)
-        return plcql.learn(bandit, s, arm, log_pi, paid(s, arm), config), None
+        acts = jnp.ones(64, bool)
+        return plcql.learn(bandit, s, arm, log_pi, paid(s, arm), acts, config), None
 
     run = jax.jit(lambda bandit, keys: jax.lax.scan(step, bandit, keys)[0])
     return run(bandit, jax.random.split(quick_key(2), steps)).network
@@ -145,7 +164,8 @@ def test_the_bandit_learns_how_many_to_replace_where() -> None:
 
     def paid(s, arm):
         value = 0.5 * arm + 2 * s[:, 1]
-        return plcql.reward(value, jnp.where(s[:, 0] > 0, arm, 0.0), 1.0)
+        acts = jnp.ones(len(s), bool)
+        return plcql.reward(value, jnp.where(s[:, 0] > 0, arm, 0.0), acts, 1.0)
 
     network = taught(paid, arms=3)
     s = jnp.array([[1.0, 0.3], [-1.0, 0.3], [1.0, -1.0], [-1.0, -1.0]])

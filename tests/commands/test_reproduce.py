@@ -94,7 +94,7 @@ def test_a_diverged_run_is_a_result_and_is_not_run_again(tmp_path, plan, capsys)
     assert run_missing(plan, store, Diverging(tmp_path)) == []
     assert f"cfcql seed 1: diverged: {sentence}" in capsys.readouterr().err
     assert plan.missing(Store(tmp_path / "results")) == []
-    assert "11.0 ± 1.0 (2, 1 diverged)" in tables.markdown(plan, Store(tmp_path / "results"))
+    assert "11.0 ± 1.4 (2, 1 diverged)" in tables.markdown(plan, Store(tmp_path / "results"))
     results_list(results=tmp_path / "results")
     assert "diverged: 1" in capsys.readouterr().out
 

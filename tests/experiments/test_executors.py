@@ -257,6 +257,15 @@ def test_a_run_on_data_that_was_replaced_since_is_no_answer(tmp_path) -> None:
     assert "was trained on another dataset; it cannot continue. Begin anew" in told[0].error
 
 
+def test_a_run_that_is_to_be_compared_is_not_trained_on_other_data(tmp_path) -> None:
+    run = replace(toy_run(tmp_path), data_identity="another")
+    told: list[Event] = []
+    worker.work(run, tmp_path / "seed-0", told.append)
+    assert [event.kind for event in told] == ["failed"]
+    assert "This machine makes other data" in told[0].error
+    assert not (tmp_path / "seed-0" / "run.json").exists()
+
+
 def test_named_data_is_compared_where_it_is_kept_and_never_made(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("SPACQL_CACHE", str(tmp_path / "cache"))
     run = replace(one_run(), seed=5)  # which trains on dataset 0

@@ -146,6 +146,21 @@ def test_what_is_there_is_not_replaced_and_other_data_is_noticed(tmp_path) -> No
     assert [run.score for run in Store(tmp_path / "results")] == [50]
 
 
+def test_runs_that_would_be_compared_have_seen_the_same_data(tmp_path) -> None:
+    """Another machine may make other data with the same command."""
+    store = Store(tmp_path / "results")
+    assert store.identity_of("spread-random", 1) == ""
+    assert store.add(summary(run_folder(tmp_path / "a", seed=1, identity="aaaa"))) == "added"
+    assert store.identity_of("spread-random", 1) == store.identity_of("spread-random", 6) == "aaaa"
+    other = run_folder(tmp_path / "b", seed=1, algorithm="macql", identity="bbbb")
+    assert store.add(summary(other)) == "other data"
+    another_seed = run_folder(tmp_path / "c", seed=2, algorithm="macql", identity="cccc")
+    assert store.add(summary(another_seed)) == "added"
+    for name in ("cfcql", "macql"):  # of an own log there is nothing to know
+        own = run_folder(tmp_path / name, algorithm=name, dataset="my-log", identity=name)
+        assert store.add(summary(own)) == "added"
+
+
 def test_unfinished_and_unscored_runs_are_not_taken(tmp_path) -> None:
     store = Store(tmp_path / "results")
     with pytest.raises(InputError, match="not finished"):

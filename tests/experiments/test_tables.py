@@ -20,14 +20,14 @@ def test_statistics_of_five_seeds() -> None:
     found = statistics([10.0, 0.0, 20.0, 30.0, 1000.0])
     assert (found.seeds, found.mean) == (5, 212.0)
     squares = 202**2 + 212**2 + 192**2 + 182**2 + 788**2
-    assert found.std == pytest.approx((squares / 5) ** 0.5)
+    assert found.std == pytest.approx((squares / 4) ** 0.5)
     # Student's t with four degrees of freedom is 2.776 at 97.5 %.
     assert found.high - found.mean == pytest.approx(2.7764 * (squares / 4 / 5) ** 0.5, rel=1e-4)
     assert found.high - found.mean == pytest.approx(found.mean - found.low)
     assert statistics([]) is None
     one, two = statistics([3.0]), statistics([3.0, 5.0])
     assert (one.mean, one.std, one.low, one.high) == (3.0, 0.0, None, None)
-    assert (two.mean, two.std, two.low, two.high) == (4.0, 1.0, None, None), "too few"
+    assert (two.mean, two.std, two.low, two.high) == (4.0, 2**0.5, None, None), "too few"
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
@@ -64,9 +64,9 @@ def test_markdown_marks_the_best_and_shows_seeds_and_the_paper(table) -> None:
     assert "| spread | expert | random |" in lines
     [cfcql] = [line for line in lines if line.startswith("| cfcql")]
     assert "| –<br><sub>paper 112</sub> |" in cfcql
-    assert "62.0 ± 1.6 (3)<br><sub>paper 62.2</sub>" in cfcql
+    assert "62.0 ± 2.0 (3)<br><sub>paper 62.2</sub>" in cfcql
     [icql] = [line for line in lines if line.startswith("| icql-qs")]
-    assert "**78.0 ± 0.8 (3)**" in icql
+    assert "**78.0 ± 1.0 (3)**" in icql
     assert f"60 × 1 in spread INSTEAD OF {usual_rounds('spread'):,} rounds." in text
     assert "Penalty: " in text
     assert "Careful" not in text
@@ -86,8 +86,8 @@ def test_csv_has_a_line_a_cell(table) -> None:
 def test_the_terminal_shows_a_star(table, capsys) -> None:
     tables.show(*table)
     said = capsys.readouterr().out
-    assert "78.0±0.8 (3)*" in said
-    assert "62.0±1.6 (3) " in said
+    assert "78.0±1.0 (3)*" in said
+    assert "62.0±2.0 (3) " in said
     assert "[57, 67]" in said  # 62 ± 4.303 times 2 / sqrt 3
     assert "paper 77.7" in said
 

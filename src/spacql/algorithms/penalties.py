@@ -6,7 +6,8 @@ where soft_i is one number for the actions that agent i might take instead, the 
 logged. Two forms of it:
 
     "log-sum-exp"   log E_x [exp Q(s, x, a_-i) / p(x)] over sampled actions x, whose density p is
-                    relative to the uniform one: the log of the mean of exp Q over all actions
+                    relative to the uniform one: the log of the mean of exp Q over all actions, but
+                    that noisy policy actions beyond the bounds count at the bound
     "policy"        Q(s, pi_i(o_i), a_-i), the paper's expectation over the policy's own action
 
 The mean over agents is computed in full, or for one agent per transition: agents take turns over

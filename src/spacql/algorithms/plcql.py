@@ -88,10 +88,9 @@ def target(
     a_k = replace(sets, t.next_a, next_actions(noise_key, state, t, config.target_noise))
     q = ensemble_q(state.critics.target, t.next_s, a_k)  # (J, B, 1)
     value, u = jnp.min(q, axis=0)[:, 0], uncertainty(q)[:, 0]
-    paid = reward(value, u, config.disagreement_cost)
-    # Nobody acts in a terminal state: what it expected there teaches the bandit nothing.
-    paid = jnp.where(t.terminal > 0, v(state.bandit.baseline, t.next_s), paid)
-    bandit = learn(state.bandit, t.next_s, arm, log_pi, paid, config)
+    acts = t.terminal == 0  # nobody acts in a terminal state, which teaches the bandit nothing
+    paid = reward(value, u, acts, config.disagreement_cost)
+    bandit = learn(state.bandit, t.next_s, arm, log_pi, paid, acts, config)
     pi = jnp.exp(log_pi)
     metrics = {
         "u": jnp.mean(u, keepdims=True) * state.scale.reward_std,
@@ -117,22 +116,31 @@ def log_probabilities(network: MLP, s: Array) -> Array:
     return jax.nn.log_softmax(network.before_tanh(s))
 
 
-def reward(value: Array, u: Array, cost: float) -> Array:
-    """Value - cost * disagreement, in deviations of the batch's values, whose mean becomes 0."""
-    return (value - jnp.mean(value) - cost * u) / (jnp.std(value) + 1e-6)
+def reward(value: Array, u: Array, acts: Array, cost: float) -> Array:
+    """Value - cost * disagreement, in deviations of the values where agents act, whose mean becomes
+    0."""
+    return (value - mean_where(acts, value) - cost * u) / (std_where(acts, value) + 1e-6)
 
 
 def learn(
-    bandit: Bandit, s: Array, arm: Array, log_pi: Array, paid: Array, config: Config
+    bandit: Bandit,
+    s: Array,
+    arm: Array,
+    log_pi: Array,
+    paid: Array,
+    acts: Array,
+    config: Config,
 ) -> Bandit:
     """PPO on returns of one step: log_pi (B, n) drew `arm` (B,) at s, which was `paid` (B,)."""
-    advantage = paid - v(bandit.baseline, s)
-    advantage = (advantage - jnp.mean(advantage)) / (jnp.std(advantage) + 1e-6)
+    expected = v(bandit.baseline, s)
+    paid = jnp.where(acts, paid, expected)  # no error for the baseline elsewhere
+    advantage = paid - expected
+    advantage = (advantage - mean_where(acts, advantage)) / (std_where(acts, advantage) + 1e-6)
     _, rest = eqx.partition(bandit.network, eqx.is_inexact_array)
 
     def loss(learning: tuple[Any]) -> Array:
         new = log_probabilities(eqx.combine(learning[0], rest), s)
-        return ppo_loss(new, log_pi, arm, advantage, config)
+        return ppo_loss(new, log_pi, arm, advantage, acts, config)
 
     def step(carry: Any, _: None) -> tuple[Any, None]:
         learning, optimiser_state = carry
@@ -148,10 +156,22 @@ def learn(
     return Bandit(eqx.combine(learning[0], rest), optimiser_state, baseline)
 
 
-def ppo_loss(new: Array, old: Array, arm: Array, advantage: Array, config: Config) -> Array:
-    """-E[min(ratio A, clipped ratio A)] - entropy; new and old (B, n) are log-probabilities."""
+def ppo_loss(
+    new: Array, old: Array, arm: Array, advantage: Array, acts: Array, config: Config
+) -> Array:
+    """-E[min(ratio A, clipped ratio A)] - entropy where agents act; new and old (B, n) are
+    log-probabilities."""
     ratio = jnp.exp(jnp.take_along_axis(new - old, arm[:, None], axis=1)[:, 0])
     clipped = jnp.clip(ratio, 1 - config.ratio_clip, 1 + config.ratio_clip)
     gain = jnp.minimum(ratio * advantage, clipped * advantage)
     entropy = -jnp.sum(jnp.exp(new) * new, axis=-1)
-    return -jnp.mean(gain + config.entropy * entropy)
+    return -mean_where(acts, gain + config.entropy * entropy)
+
+
+def mean_where(chosen: Array, x: Array) -> Array:
+    """The mean of some of x (B,); 0 of none."""
+    return jnp.sum(jnp.where(chosen, x, 0)) / jnp.maximum(jnp.sum(chosen), 1)
+
+
+def std_where(chosen: Array, x: Array) -> Array:
+    return jnp.sqrt(mean_where(chosen, (x - mean_where(chosen, x)) ** 2))

@@ -1,8 +1,8 @@
 """The benchmark's settings: what an algorithm is run with on a dataset, where that differs from its
 defaults; and `configure`, which makes every Config.
 
-Networks, batches and lengths are the same for all (docs/algorithms.md says what the reference code
-has, and why these are shorter and faster). The penalty's weight alpha is for
+Networks, batches and lengths are the same for all but DoF (docs/algorithms.md says what the
+reference code has, and why these are shorter and faster). The penalty's weight alpha is for
 standardised rewards and critics without batch normalisation; `spacql tune` finds it for other data.
 A dataset with any other name, such as a user's own, gets the defaults.
 """

@@ -137,11 +137,16 @@ def run_missing(
     plan: "Plan", store: "Store", executor: "Executor", quiet: bool = False
 ) -> "list[PlannedRun]":
     """Run what the store lacks, and store each run when it has ended. Returns the failed ones."""
+    from dataclasses import replace
+
     from spacql.errors import SpacqlError
     from spacql.experiments.estimate import seconds
     from spacql.experiments.running import execute
 
-    missing = plan.missing(store)
+    missing = [
+        replace(run, data_identity=store.identity_of(run.dataset, run.seed))
+        for run in plan.missing(store)
+    ]
     if not missing:
         return []
     store.check_writable()

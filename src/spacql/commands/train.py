@@ -190,6 +190,8 @@ def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
 
     import numpy as np
 
+    from spacql.evaluation import deviation
+
     if options.json:
         print(dumps({"algorithm": algorithm, "data": options.data, "seeds": results}, indent=1))
         return
@@ -210,4 +212,4 @@ def show(algorithm: str, options: Any, results: list[dict[str, Any]]) -> None:
     if len(scores) == 1:
         print(ONE_SEED)
     if len(scores) > 1:
-        print(f"score {np.mean(scores):z.1f} ± {np.std(scores):z.1f} over {len(scores)} seeds")
+        print(f"score {np.mean(scores):z.1f} ± {deviation(scores):z.1f} over {len(scores)} seeds")

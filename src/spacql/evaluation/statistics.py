@@ -15,7 +15,7 @@ Values = Sequence[float] | np.ndarray
 class Summary:
     count: int
     mean: float
-    std: float  # of these values themselves (divided by n), as published tables give it
+    std: float  # of a sample: divided by n - 1
     iqm: float  # interquartile mean
     interval: tuple[float, float] | None  # 95 % bootstrap interval of the mean; None for one value
 
@@ -28,10 +28,16 @@ def summarise(values: Values, *, seed: int = 0) -> Summary:
     return Summary(
         count=len(array),
         mean=float(array.mean()),
-        std=float(array.std()),
+        std=float(deviation(array)),
         iqm=float(interquartile_mean(array)),
         interval=bootstrap_interval(array, seed=seed),
     )
+
+
+def deviation(values: Values, axis: int = -1) -> Any:
+    """The standard deviation of a sample, divided by n - 1; 0 of a single value."""
+    array = np.asarray(values, np.float64)
+    return np.std(array, axis=axis, ddof=min(1, array.shape[axis] - 1))
 
 
 def interquartile_mean(values: Values, axis: int = -1) -> Any:

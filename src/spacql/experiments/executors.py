@@ -47,6 +47,7 @@ class PlannedRun:
     folder: str = ""  # below that of all runs, if not the usual one
     episodes: int | None = None  # of the final evaluation, if not the usual number
     loggers: tuple[str, ...] = ()
+    data_identity: str = ""  # of the data that it must see, if it is to be compared with other runs
 
     @property
     def key(self) -> str:

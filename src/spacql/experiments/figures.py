@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from spacql.algorithms.config import Conservative
 from spacql.errors import InputError
+from spacql.evaluation import deviation
 from spacql.experiments.dots import gaps, scores
 from spacql.experiments.plans import Plan
 from spacql.experiments.store import Store, StoredRun, mixed_data, rounded
@@ -101,7 +102,7 @@ def figure2(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
             if not curves:
                 continue
             at, values = curves[0][0], np.array([curve for _, curve in curves])
-            mean, std = values.mean(axis=0), values.std(axis=0)
+            mean, std = values.mean(axis=0), deviation(values, axis=0)
             colour, line, marker = LINES[method.algorithm]
             axis.fill_between(at, mean - std, mean + std, color=colour, alpha=0.2, linewidth=0)
             looks = {"color": colour, "linestyle": line, "marker": marker, "linewidth": 1.2}
@@ -120,8 +121,10 @@ def figure2(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
     figure.legend(handles.values(), labels, loc="outside upper center", ncols=len(labels))
     caption = (
         "Spread of the ensemble at the actions of the target: standard deviation over ten critics, "
-        "in the reward's units, weighted as the target weights them. Mean over "
-        f"{seeds_text(counts)}; the band is one standard deviation. {_training(plan)}"
+        "in the reward's units, weighted as the target weights them. SPaCQL's is that of the "
+        "critics themselves, which decides its weights, the others' that of their slower target "
+        f"networks, which disagree less. Mean over {seeds_text(counts)}; the band is one standard "
+        f"deviation. {_training(plan)}"
     )
     return figure, {"caption": " ".join([caption, *mixed_data(runs)]), "series": series}
 
@@ -165,7 +168,7 @@ def figure4(plan: Plan, store: Store) -> tuple[Figure, dict[str, Any]]:
     caption = (
         "How often PLCQL's bandit replaces k agents in the target, mean over the last quarter of "
         f"training and {seeds_text([entry['seeds'] for entry in weights])}, with one standard "
-        f"deviation over seeds; dotted: all equal. {_training(plan)}"
+        f"deviation over seeds where there are several; dotted: all equal. {_training(plan)}"
     )
     mixed = mixed_data(stored_runs(plan, store))
     return figure, {"caption": " ".join([caption, *mixed]), "weights": weights}
@@ -186,7 +189,7 @@ def _weights(
             found = [final_weights(run) for run in whole]
             if not found:
                 continue
-            mean, std = np.mean(found, axis=0), np.std(found, axis=0)
+            mean, std = np.mean(found, axis=0), deviation(found, axis=0)
             entry = {"dataset": column.dataset, "seeds": len(found), "mean": mean.tolist()}
             more = {"std": std.tolist(), "normalised": normalised(mean).tolist()}
             weights.append(entry | more)

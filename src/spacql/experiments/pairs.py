@@ -2,8 +2,8 @@
 
 Most of the spread between seeds is that between datasets, and a difference seed by seed is free of
 it. Five seeds are too few for a bootstrap: it resamples five numbers, so that its intervals are too
-narrow (a variance of 4/5, and no tails). Student's t knows how few they are, so all intervals here
-are t intervals of means.
+narrow (a variance of 4/5, and no tails). Student's t knows how few they are, so all intervals of
+means here are t intervals.
 
 Over several datasets the mean is taken first within a seed of a task, whose datasets share the
 behaviours that made them, and then over the tasks, whose variances add up; the degrees of freedom

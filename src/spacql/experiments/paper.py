@@ -187,3 +187,9 @@ def published(dataset: str, algorithm: str, table: str = "") -> tuple[float, flo
         if found := _published()[name].get(dataset, {}).get(algorithm):
             return found[0], found[1] if len(found) > 1 else None
     return None
+
+
+def in_the_paper() -> set[str]:
+    """The algorithms of which the paper has a score."""
+    tables = (_published()[name] for name in ("table1", "table2"))
+    return {name for table in tables for row in table.values() for name in row}

@@ -105,24 +105,32 @@ class Store:
         return len(self.runs)
 
     def add(self, record: Mapping[str, Any]) -> Status:
-        """Take in a record that `summary` made. What is there already is not replaced.
+        """Take in a record that `summary` made. What is there already is not replaced. Runs with
+        one seed are compared, so those on other data than the stored ones are refused.
 
         A diverged training is kept too: a table that left it out would show the lucky seeds alone.
         """
         run = StoredRun.from_json(record)
         if run.score is None and not run.diverged:
             return "no score"
-        if other_seed(run):
+        if other_seed(run) or self.identity_of(run.dataset, run.seed) not in ("", run.identity):
             return "other data"
-        there = self.runs.get(run.key)
-        if there is not None:
-            return "there" if there.identity == run.identity else "other data"
+        if run.key in self.runs:
+            return "there"
         place = self.results / "runs" / run.name
         as_record(as_json(record, place), records.StoredRecord, place)  # or no store could be read
         with new_file(place) as temporary:
             temporary.write_text(compact(run.record))
         self.runs[run.key] = run
         return "added"
+
+    def identity_of(self, dataset: str, seed: int) -> str:
+        """Of the data that stored runs with this seed saw, if it is a benchmark's; or nothing."""
+        if dataset not in collect.NAMES:
+            return ""
+        place = (dataset, dataset_seed(seed))
+        mine = (r for r in self if (r.dataset, dataset_seed(r.seed)) == place)
+        return next((run.identity for run in mine), "")
 
     def check_writable(self) -> None:
         """Refuse now rather than after hours of training."""

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from spacql.algorithms.config import Training
 from spacql.algorithms.settings import usual_rounds
 from spacql.data.behaviours import dataset_seed
+from spacql.evaluation import deviation
 from spacql.experiments.pairs import highest, may_be_best, mean_over
 from spacql.experiments.paper import published
 from spacql.experiments.plans import SEEDS, Block, Column, Method, Plan
@@ -23,7 +24,9 @@ FIELDS = ("block", "dataset", "column", "method", "algorithm", *SETTINGS, "seeds
 OF_SCORES = (
     "Score: 0 is random, 100 the expert. Mean ± standard deviation over five seeds, or as many as "
     "a bracket says. Marked, of cells with three seeds or more: those that no other is "
-    "significantly better than (by the 95 % t interval of the differences seed by seed)."
+    "significantly better than (by the 95 % t interval of the differences seed by seed). What is "
+    "marked need not be equal: few seeds, or scores that vary much, leave even large differences "
+    "open."
 )
 ONE_SEED = "One seed shows no significant difference, and nothing is marked."
 TWICE = "Of several trainings on one dataset, such as those of seeds 0 and 5, the mean counts."
@@ -39,7 +42,7 @@ class Statistics:
 
     seeds: int
     mean: float
-    std: float  # divided by n, as published
+    std: float  # of a sample: divided by n - 1
     # 95 % t interval of the mean, of enough seeds.
     low: float | None
     high: float | None
@@ -69,7 +72,7 @@ def statistics(scores: Sequence[float]) -> Statistics | None:
         return None
     found = mean_over({"": dict(enumerate(scores))})
     assert found is not None
-    return Statistics(found.seeds, found.mean, float(np.std(scores)), found.low, found.high)
+    return Statistics(found.seeds, found.mean, float(deviation(scores)), found.low, found.high)
 
 
 def difference(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> Statistics | None:
@@ -81,18 +84,22 @@ def difference(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> Stati
     gaps = {seed: scores[0][seed] - scores[1][seed] for seed in seeds}
     found = mean_over({"": gaps})
     assert found is not None
-    std = float(np.std(list(gaps.values())))
+    std = float(deviation(list(gaps.values())))
     return Statistics(found.seeds, found.mean, std, found.low, found.high)
 
 
 def by_seed(runs: Sequence[StoredRun]) -> dict[int, float]:
-    """Scores by seed, of those runs that have one. Seeds that share a dataset, as 0 and 5 do, count
-    as one, with their mean: they say little new about other datasets."""
+    """Scores by seed, of those runs that have one."""
+    return by_dataset_seed((run.seed, run.score) for run in runs if run.score is not None)
+
+
+def by_dataset_seed(values: Iterable[tuple[int, float]]) -> dict[int, float]:
+    """Numbers by seed. Seeds that share a dataset, as 0 and 5 do, count as one, with their mean:
+    they say little new about other datasets."""
     found: dict[int, list[float]] = {}
-    for run in runs:
-        if run.score is not None:
-            found.setdefault(dataset_seed(run.seed), []).append(run.score)
-    return {seed: float(np.mean(scores)) for seed, scores in found.items()}
+    for seed, value in values:
+        found.setdefault(dataset_seed(seed), []).append(value)
+    return {seed: float(np.mean(numbers)) for seed, numbers in found.items()}
 
 
 def grid(plan: Plan, block: Block, store: Store) -> list[list[Cell]]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from spacql.errors import Diverged, SpacqlError
+from spacql.errors import DataError, Diverged, SpacqlError
 from spacql.experiments.executors import Event, PlannedRun
 from spacql.experiments.store import summary
 from spacql.interrupts import ended_cleanly
@@ -34,6 +34,12 @@ def work(
     try:
         with locked(folder):
             dataset = resolve(data or run.dataset, run.seed)
+            if run.data_identity not in ("", dataset.identity):
+                raise DataError(
+                    f"This machine makes other data of {run.dataset} with seed {run.seed} than the "
+                    "stored runs saw, so that a score could not be compared with theirs. Choose "
+                    "another folder with --results and run them all, or copy that dataset here."
+                )
             described = describe(
                 run.algorithm,
                 run.config,
