@@ -2,8 +2,8 @@
 
 Three values of the one hyperparameter, and in most cases one beyond them where the best was the
 outermost (IQL has two, and so five pairs); two seeds that no table reports. SPaCQL, PLCQL and
-ICQL-QS have CFCQL's alpha. ASPAC's is one for all data; its sweeps say what its own on every dataset
-would be.
+ICQL-QS have CFCQL's alpha. ASPAC's is one for all data; its sweeps say what its own on every
+dataset would be.
 """
 
 from collections.abc import Mapping, Sequence
