@@ -189,7 +189,7 @@ def _weights(
             found = [final_weights(run) for run in whole]
             if not found:
                 continue
-            mean, std = np.mean(found, axis=0), deviation(found, axis=0)
+            mean, std = np.mean(found, axis=0), deviation(np.array(found), axis=0)
             entry = {"dataset": column.dataset, "seeds": len(found), "mean": mean.tolist()}
             more = {"std": std.tolist(), "normalised": normalised(mean).tolist()}
             weights.append(entry | more)
