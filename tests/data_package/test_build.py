@@ -293,3 +293,12 @@ def test_too_few_rewards_are_not_blamed_on_the_actions():
     }
     with pytest.raises(DataError, match="Episode 0: rewards has 3 rows and observations of"):
         Dataset.from_episodes([episode])
+
+
+def test_a_dataset_says_how_many_last_steps_were_left_out_for_want_of_what_followed():
+    cut = [episode(extra=0, seed=seed) for seed in range(3)]
+    ended = {**episode(extra=0), "terminated": True}
+    assert Dataset.from_episodes([*cut, ended]).info["last_steps_left_out"] == 3
+    assert Dataset.from_arrays(**flat()).info["last_steps_left_out"] == 2
+    assert "last_steps_left_out" not in Dataset.from_episodes([episode()]).info
+    assert "last_steps_left_out" not in Dataset.from_episodes([ended]).info

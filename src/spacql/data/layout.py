@@ -81,6 +81,7 @@ def build(
             "There is no complete episode: each has one row, and no next observation is given."
         )
     final = starts[1:] - 1
+    cut = 0 if final_observations is not None else int((~terminated).sum())
     terminated = terminated[kept]
     # Without next observations the last row of an episode that time ended became its final row.
     known = (
@@ -127,6 +128,7 @@ def build(
         info={
             "name": options.task,
             **({"actions": record} if record else {}),
+            **({"last_steps_left_out": cut} if cut else {}),
             **(options.info or {}),
         },
     )

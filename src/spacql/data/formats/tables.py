@@ -102,7 +102,7 @@ def from_table(
         "actions": {who: cells.numbers(table, acted[who], rows[who]) for who in agents},
         "rewards": {who: cells.number(paid[who], table[paid[who]][rows[who]]) for who in agents},
     }
-    episodes = _episodes(parts, ended, table[episode][one], table[step][one])
+    episodes, cut = _episodes(parts, ended, table[episode][one], table[step][one])
     if not episodes:
         raise DataError(f"{name}: no episode has two rows, which a step and what followed take.")
     used = {episode, step, agent, *paid.values(), *ends}
@@ -113,7 +113,8 @@ def from_table(
     left = [*(x for x in table if x not in used), *others]
     return from_episodes(
         episodes, agents=agents, action_low=low, action_high=high, bounds=bounds, task=task,
-        info={"name": task, **({"columns_not_used": left} if left else {})},
+        info={"name": task, **({"columns_not_used": left} if left else {}),
+              **({"last_steps_left_out": cut} if cut else {})},
     )  # fmt: skip
 
 
@@ -157,11 +158,13 @@ def _episodes(
     ended: np.ndarray,
     episode: np.ndarray,
     step: np.ndarray,
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], int]:
     """Rows are transitions; an episode that the task did not end has its last row as the final
-    observation, since nothing is known of what followed. With one row it has no transition."""
+    observation, since nothing is known of what followed. With one row it has no transition.
+
+    Beside the episodes stands how many of them lost their last step in this way."""
     cuts = np.flatnonzero(episode[1:] != episode[:-1]) + 1
-    found = []
+    found, cut = [], 0
     for rows in np.split(np.arange(len(step)), cuts):
         inside, end = ended[rows[:-1]], bool(ended[rows[-1]])
         if inside.any():
@@ -169,6 +172,7 @@ def _episodes(
                 f"Episode {episode[rows[0]]} goes on after a terminal step "
                 f"({step[rows[:-1]][inside][0]}). Give what follows another episode."
             )
+        cut += not end
         if len(rows) == 1 and not end:
             continue
         # What was seen at the end is not logged, and no target looks at it.
@@ -176,4 +180,4 @@ def _episodes(
         of = {"observations": more, "actions": more, "rewards": more[:-1]}
         log = {field: {who: x[of[field]] for who, x in parts[field].items()} for field in parts}
         found.append({**log, "terminated": end})
-    return found
+    return found, cut
