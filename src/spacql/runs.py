@@ -13,6 +13,7 @@ RUN/seed-0/run.json        algorithm, full configuration, dataset identity, vers
 import json
 import platform
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -63,6 +64,7 @@ def train(
     asks for. `data` is a `Dataset`, a folder, or a name such as "spread-random".
     `hyperparameters` are those of the algorithm's `Config`; the others come from the settings of
     the dataset. `out` is the run's folder, by default `runs/<algorithm>-<data>/seed-<seed>`.
+    What the training's own numbers warn of comes as Python warnings.
 
     Example: spacql.train("spacql", "spread-random", rounds=300).score
     """
@@ -83,7 +85,10 @@ def train(
     described = describe(label, config, dataset, seed, data=place, episodes=episodes)
     with locked(folder):
         open_folder(folder, described, resume, lengthens(config))
-        return run_folder(folder, dataset, report, algorithm)
+        run = run_folder(folder, dataset, report, algorithm)
+    for text in run.result.get("warnings", ()):  # the command line prints them itself
+        warnings.warn(text, stacklevel=2)
+    return run
 
 
 def dataset_name(dataset: "Dataset") -> str:

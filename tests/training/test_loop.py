@@ -219,3 +219,13 @@ def test_what_a_kill_left_of_the_first_file_is_no_run_and_no_hindrance(tmp_path:
     (tmp_path / "run" / f".run.tmp-{dead.pid}-0a1b2c3d.json").write_text("{")
     open_folder(tmp_path / "run", described, resume=False)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["run.json"]
+
+
+def test_what_a_training_warns_of_comes_as_python_warnings(tmp_path: Path, monkeypatch) -> None:
+    said = ["The values are too high.", "The curve still moves."]
+    monkeypatch.setattr("spacql.evaluation.verdict.of_run", lambda *_: said)
+    with pytest.warns(UserWarning, match="The values are too high") as caught:
+        train("bc", toy_dataset(), out=tmp_path, rounds=4, batch_size=8, hidden=(4,))
+    ours = [warning for warning in caught if warning.category is UserWarning]
+    assert [str(warning.message) for warning in ours] == said
+    assert {warning.filename for warning in ours} == {__file__}  # where it was called
