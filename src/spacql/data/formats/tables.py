@@ -77,7 +77,14 @@ def from_table(
     episode, step = (columns.required(table, mapping, key) for key in ("episode", "step"))
     agent = columns.column(table, mapping, "agent")
     whose = None if agent is None else cells.text(cells.filled(agent, table[agent]))
-    rows = _rows(cells.filled(episode, table[episode]), table[step], whose)
+    rows = _rows(
+        cells.filled(episode, table[episode]), table[step], cells.number(step, table[step]), whose
+    )
+
+    def where(row: int) -> str:
+        of = "" if whose is None else f", {str(whose[row])[:30]!r}"
+        return f"episode {table[episode][row]}, step {table[step][row]}{of}"
+
     mine = None if agent is None else rows
     seen, acted = (
         columns.of_agents(table, mapping, field, mine) for field in ("observations", "actions")
@@ -95,12 +102,14 @@ def from_table(
     one = rows[agents[0]]
     ended = np.zeros(len(one), bool)
     for end in ends:
-        found = cells.flags(end, table[end])
+        found = cells.flags(end, table[end], where)
         ended |= np.any([found[rows[who]] for who in agents], axis=0)
     parts = {
-        "observations": {who: cells.numbers(table, seen[who], rows[who]) for who in agents},
-        "actions": {who: cells.numbers(table, acted[who], rows[who]) for who in agents},
-        "rewards": {who: cells.number(paid[who], table[paid[who]][rows[who]]) for who in agents},
+        "observations": {who: cells.numbers(table, seen[who], rows[who], where) for who in agents},
+        "actions": {who: cells.numbers(table, acted[who], rows[who], where) for who in agents},
+        "rewards": {
+            who: cells.numbers(table, [paid[who]], rows[who], where)[:, 0] for who in agents
+        },
     }
     episodes, cut = _episodes(parts, ended, table[episode][one], table[step][one])
     if not episodes:
@@ -118,17 +127,20 @@ def from_table(
     )  # fmt: skip
 
 
-def _rows(episode: np.ndarray, step: np.ndarray, agent: np.ndarray | None) -> dict[str, np.ndarray]:
+def _rows(
+    episode: np.ndarray, step: np.ndarray, at: np.ndarray, agent: np.ndarray | None
+) -> dict[str, np.ndarray]:
     """Every agent's rows, by episode in the order of first rows, and in it by step.
 
-    Without a column of agents they are those of ''. All agents have the same steps. That is seen
-    before any other column is looked at, since a wrong column may hold as many names as rows.
+    Without a column of agents they are those of ''. `at` are the steps as numbers. All agents have
+    the same steps. That is seen before any other column is looked at, since a wrong column may hold
+    as many names as rows.
     """
     names, number = np.array([""], object), np.zeros(len(episode), np.int64)
     if agent is not None:
         names, number = np.unique(agent, return_inverse=True)
     _, first_row, which = np.unique(episode, return_index=True, return_inverse=True)
-    began, at = first_row[which], cells.number("step", step)
+    began = first_row[which]
     order = np.lexsort((at, began, number))
     same = np.all([np.diff(x[order]) == 0 for x in (number, began, at)], axis=0)
     if same.any():
