@@ -255,9 +255,10 @@ def within_bounds(
             raise DataError(
                 f"actions of {agent!r} at {where(row)}, column {column} is "
                 f"{array[row, column]:.6g}, outside [{lows[column]:g}, {highs[column]:g}] "
-                f"({count} {'row' if count == 1 else 'rows'} in all). Pass the true action_low "
-                "and action_high, or bounds='clip' to clip, or bounds='rescale' to take "
-                "the range found in the data for the bounds."
+                f"({count} {'row' if count == 1 else 'rows'} in all). Give the true action_low "
+                "and action_high (of a table in the file of its --mapping), or clip what lies "
+                "outside (bounds='clip', or --bounds clip), or take the range found in the data "
+                "for the bounds (bounds='rescale', or --bounds rescale)."
             )
         elif outside.any():
             record[agent] = {"rows": int(outside.any(axis=1).sum())}
