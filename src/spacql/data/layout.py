@@ -135,7 +135,8 @@ def build(
     if len(dataset.target_rows()) == 0:
         raise DataError(
             "Next actions are missing everywhere: no row's next joint action is known, and every "
-            "target needs one. Bring next_actions, or episodes of more than one step."
+            "target needs one. Bring what was done next (next_actions of from_arrays, or one more "
+            "row of actions in from_episodes), or episodes of more than one step."
         )
     return dataset
 
