@@ -199,17 +199,8 @@ def open_folder(
             f"The run in {folder} was trained on another dataset; it cannot continue. Begin anew "
             "in another folder, or remove this one."
         )
-    mine, other = json.loads(json.dumps(described["config"])), there["config"]
-    changed = [name for name in mine if name != "rounds" and mine[name] != other.get(name)]
-    if there["algorithm"] != described["algorithm"] or changed:
-        what = changed[0] if changed else "algorithm"
-        raise InputError(
-            f"The run in {folder} has another {what}; it cannot continue with this one."
-        )
-    if there["seed"] != described["seed"]:
-        raise InputError(
-            f"The run in {folder} has the seed {there['seed']}; it cannot continue with another."
-        )
+    refuse_another(folder, described["algorithm"], described["config"], described["seed"])
+    mine, other = described["config"], there["config"]
     if mine["rounds"] != other["rounds"]:
         if not lengthen:
             raise InputError(
@@ -233,6 +224,29 @@ def open_folder(
     }
     if continued != there:
         write_json(path, continued)
+
+
+def refuse_another(folder: Path, algorithm: str, config: dict[str, Any], seed: int) -> None:
+    """Refuse to continue a run as what it is not. Its length is another matter."""
+    there = records.run(folder)
+    if there["algorithm"] != algorithm:
+        raise InputError(
+            f"The run in {folder} is of {there['algorithm']}, not of {algorithm}. Choose another "
+            "--out."
+        )
+    mine, other = json.loads(json.dumps(config)), there["config"]
+    changed = [name for name in mine if name != "rounds" and mine[name] != other.get(name)]
+    if changed:
+        name = changed[0]
+        flag = f"--{name.replace('_', '-')}"
+        raise InputError(
+            f"The run in {folder} has another {name} ({other.get(name)}, not {mine[name]}): give "
+            f"the same {flag}, or choose another --out."
+        )
+    if there["seed"] != seed:
+        raise InputError(
+            f"The run in {folder} has the seed {there['seed']}; it cannot continue with another."
+        )
 
 
 def lengthens(config: "Training") -> bool:
