@@ -117,6 +117,16 @@ def test_a_log_named_like_a_benchmark_gets_no_settings_of_it():
     assert mine == other
 
 
+@pytest.mark.parametrize("share", [0.999, 0.001])
+def test_a_share_that_leaves_too_few_episodes_on_a_side_is_refused(share):
+    with pytest.raises(InputError, match=r"each needs at least 4\. .* from 0\.2 to 0\.8\."):
+        fit_module.make_plan(log(20), "quick", None, share, 0, "model", 1)
+    with pytest.raises(InputError, match=r"each needs at least 5\."):
+        fit_module.make_plan(log(100), "quick", None, share, 0, "model", 1)
+    for edge in (0.2, 0.8):
+        fit_module.make_plan(log(20), "quick", None, edge, 0, "model", 1)
+
+
 def test_short_logs_get_short_trainings():
     steps = [portfolio.training_steps(log(n), 512, "thorough") for n in (20, 2000)]
     assert steps[0] == portfolio.LEAST_STEPS < steps[1] < portfolio.STEPS["thorough"]

@@ -37,6 +37,7 @@ MODEL_SECONDS = 0.025  # of one core, per step of the model's ensemble
 # Of a training's own numbers: how many agents its targets replace, what its critics disagree about
 # when k of them are, and what could be chosen by.
 OWN = ("k_eff", "u", "q_policy", "td_error")
+LEAST_EACH = 5  # episodes to train on, and to judge by
 MEMBER_SECONDS = 5.0  # of one core, to evaluate a policy
 # Parts of a plan whose names do not speak for themselves, in an error.
 NAMES = {
@@ -146,7 +147,7 @@ def make_plan(
     dataset: Dataset, level: Level, budget: float | None, share: float, seed: int, estimator: str,
     workers: int,
 ) -> Plan:  # fmt: skip
-    heldout.split(dataset, share, seed)  # refuses a log that is too short
+    check_division(heldout.split(dataset, share, seed), share)
     check_estimators([estimator])
     if level not in get_args(Level):
         raise InputError(f"level is {level!r}; it must be one of {', '.join(get_args(Level))}.")
@@ -172,6 +173,20 @@ def make_plan(
     return Plan(dataset.identity, dataset.spec.task, level, seed, share, estimator,
                 budget, None if budget is None else workers,
                 json.loads(json.dumps(runs)), json.loads(json.dumps(asdict(model))))  # fmt: skip
+
+
+def check_division(division: heldout.Split, share: float) -> None:
+    """Refuse a share that leaves too little to train on or to judge by. A short log may hold out as
+    few as the usual share gives."""
+    training, held = len(division.training), len(division.heldout)
+    episodes = training + held
+    least = min(LEAST_EACH, round(heldout.SHARE * episodes))
+    if min(training, held) < least:
+        raise InputError(
+            f"A held-out share of {share:g} leaves {training} of {episodes:,} episodes to train on "
+            f"and {held} to judge by; each needs at least {least}. Choose a share from "
+            f"{least / episodes:.2g} to {1 - least / episodes:.2g}."
+        )
 
 
 def open_folder(folder: Path, plan: Plan) -> None:
