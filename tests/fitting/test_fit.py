@@ -142,6 +142,24 @@ def test_a_budget_shortens_trainings():
         fit_module.make_plan(*arguments, 0.0, 0.2, 0, "model", 1)
 
 
+def test_a_budget_that_cannot_be_met_or_used_up_is_told():
+    dataset = log(200)
+
+    def said(budget, level="quick", workers=2):
+        plan = fit_module.make_plan(dataset, level, budget, 0.2, 0, "model", workers)
+        runs = [fit_module.PlannedRun.from_json(run) for run in plan.runs]
+        return fit_module.expectation(plan, runs, dataset, workers)
+
+    assert "The budget of 0.01 min cannot be met: this is the shortest." in said(0.01)
+    assert "The budget of 1000 min is not used up: trainings are at most 10 t" in said(1000.0)
+    assert "--thorough tries more" in said(1000.0)
+    assert "--thorough" not in said(10_000.0, level="thorough")
+    assert "about 2 min" in said(2.0)
+    assert "about 4 min" in said(4.0, "normal")
+    for within in (said(None), said(2.0), said(4.0, "normal"), said(1.5, workers=8)):
+        assert "budget" not in within
+
+
 def row(label, low, mean, high):
     return {"label": label, "low": low, "mean": mean, "high": high, "outside": {"a": 0.0}}
 

@@ -9,7 +9,7 @@ OUT/plan.json        what was asked: the log, the portfolio, the seeds; a second
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -37,6 +37,8 @@ MODEL_SECONDS = 0.025  # of one core, per step of the model's ensemble
 # Of a training's own numbers: how many agents its targets replace, what its critics disagree about
 # when k of them are, and what could be chosen by.
 OWN = ("k_eff", "u", "q_policy", "td_error")
+SHORTEST, LONGEST = 0.1, 10.0  # of the usual lengths: what a budget can make of trainings
+ROUGH = 0.1  # share by which a time may differ from a budget before it is said
 LEAST_EACH = 5  # episodes to train on, and to judge by
 MEMBER_SECONDS = 5.0  # of one core, to evaluate a policy
 # Parts of a plan whose names do not speak for themselves, in an error.
@@ -160,12 +162,17 @@ def make_plan(
         return [configuration(member, dataset, level, scale) for member in chosen]
 
     if budget is not None:
-        fixed = model.steps * MODEL_SECONDS + len(chosen) * MEMBER_SECONDS
-        training = sum(map(seconds, configs(1.0))) / workers
-        if fixed > 0.5 * 60 * budget:
-            model = replace(model, steps=max(500, int(model.steps * 30 * budget / fixed)))
-            fixed = 30 * budget
-        scale = max(0.1, min(10.0, (60 * budget - fixed) / training))
+        after = after_seconds(model.steps, len(chosen))
+        if after > 0.5 * 60 * budget:
+            model = replace(model, steps=max(500, int(model.steps * 30 * budget / after)))
+        room = 60 * budget - after_seconds(model.steps, len(chosen))
+        scale, longer = SHORTEST, LONGEST
+        for _ in range(20):  # a part of a training's time does not depend on its length
+            middle = (scale * longer) ** 0.5
+            if training_seconds(configs(middle), workers) <= room:
+                scale = middle
+            else:
+                longer = middle
     runs = [
         PlannedRun(member.algorithm, "data", seed, config, member.label).to_json()
         for member, config in zip(chosen, configs(scale), strict=True)
@@ -215,14 +222,34 @@ def _said(value: Any) -> str:
 
 
 def expectation(plan: Plan, runs: list[PlannedRun], dataset: Dataset, workers: int) -> str:
-    each = [seconds(run.config) for run in runs]
-    training = max(sum(each) / workers, max(each))
-    after = plan.model["steps"] * MODEL_SECONDS + len(runs) * MEMBER_SECONDS
-    return (
+    training = training_seconds([run.config for run in runs], workers)
+    after = after_seconds(plan.model["steps"], len(runs))
+    said = (
         f"{dataset.n_episodes:,} episodes, {dataset.n_transitions:,} transitions. "
         f"{len(runs)} trainings and their evaluation: about {duration(training + after)} on "
         f"{workers} {'core' if workers == 1 else 'cores'}."
     )
+    given = training + after if plan.budget is None else 60 * plan.budget
+    if training + after > (1 + ROUGH) * given:
+        said += f" The budget of {plan.budget:g} min cannot be met: this is the shortest."
+    elif training + after < (1 - ROUGH) * given:
+        more = "" if plan.level == "thorough" else " --thorough tries more."
+        said += (
+            f" The budget of {plan.budget:g} min is not used up: trainings are at most "
+            f"{LONGEST:g} times as long as usual.{more}"
+        )
+    return said
+
+
+def after_seconds(steps: int, policies: int) -> float:
+    """Of the model, and of what it says of every policy."""
+    return steps * MODEL_SECONDS + policies * MEMBER_SECONDS
+
+
+def training_seconds(configs: Sequence[Any], workers: int) -> float:
+    """Of all trainings, so many at a time: none is shorter than its own time."""
+    each = [seconds(config) for config in configs]
+    return max(sum(each) / workers, max(each))
 
 
 def training_data(dataset: Dataset, division: heldout.Split) -> Dataset:
