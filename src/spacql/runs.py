@@ -10,9 +10,7 @@ RUN/seed-0/run.json        algorithm, full configuration, dataset identity, vers
           seconds.json     how long it took to the newest of them, until there is a result
 """
 
-import fcntl
 import json
-import os
 import platform
 import time
 import warnings
@@ -157,59 +155,25 @@ def every(rounds: int, times: int) -> int:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Nobody else trains in this folder meanwhile.
+    """Nobody else trains in this folder meanwhile."""
+    from filelock import FileLock, Timeout
 
-    The lock is on a file beside it, which whoever holds the lock removes before letting go. So one
-    that has just been opened may be gone, or another's, by the time it is locked: then once more.
-    """
-    path = folder.with_name(f".{folder.name}.lock")
+    lock = FileLock(lock_file(folder), timeout=0)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = _lock(path)
-        while not _is_at(lock, path):
-            os.close(lock)
-            lock = _lock(path)
-    except BlockingIOError as error:
+        lock.acquire()
+    except Timeout as error:
         raise InputError(f"Another process is training in {folder}.") from error
     except OSError as error:
         raise InputError(f"Cannot write in {folder.parent}: {error.strerror}.") from error
     try:
         yield
     finally:
-        with suppress(OSError):  # one that stays hinders nobody
-            if _is_at(lock, path):
-                path.unlink()
-        os.close(lock)
+        lock.release()
 
 
-def _lock(path: Path) -> int:
-    """The file, made if need be and locked, or a BlockingIOError."""
-    file = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BaseException:
-        os.close(file)
-        raise
-    return file
-
-
-def _is_at(file: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
-    except FileNotFoundError:
-        return False
-
-
-def is_locked(folder: Path) -> bool:
-    """Whether somebody trains in a folder now."""
-    try:
-        with open(folder.with_name(f".{folder.name}.lock")) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except (FileNotFoundError, PermissionError):
-        pass
-    return False
+def lock_file(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.lock")
 
 
 def open_folder(

@@ -1,6 +1,5 @@
 """Executing planned runs: resuming, failing, and one tiny training from plan to record."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -8,8 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -26,7 +23,7 @@ from spacql.experiments import executors, worker
 from spacql.experiments.executors import Event, Local, PlannedRun, finished_before
 from spacql.experiments.paper import make_plan
 from spacql.experiments.store import summary
-from spacql.runs import is_locked, locked
+from spacql.runs import locked
 from spacql.training.metrics import read_metrics
 
 
@@ -159,53 +156,6 @@ def test_a_folder_is_trained_in_by_one_process(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="Cannot write"), locked(tmp_path / "file" / "seed-0"):
         pass
-
-
-def test_a_lock_leaves_no_file_behind(tmp_path) -> None:
-    with locked(tmp_path / "seed-0"):
-        assert is_locked(tmp_path / "seed-0")
-    with pytest.raises(InputError, match="nothing else"), locked(tmp_path / "seed-0"):
-        raise InputError("nothing else")
-    assert not is_locked(tmp_path / "seed-0")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_lock_file_that_goes_while_it_is_opened_does_not_let_two_in(
-    tmp_path, monkeypatch
-) -> None:
-    flock, folder = fcntl.flock, tmp_path / "seed-0"
-    with ExitStack() as first, ExitStack() as second:
-        first.enter_context(locked(folder))
-
-        def late(file, how):
-            """Between opening and locking, the holder ends and another one begins."""
-            monkeypatch.setattr(fcntl, "flock", flock)
-            first.close()
-            second.enter_context(locked(folder))
-            flock(file, how)
-
-        monkeypatch.setattr(fcntl, "flock", late)
-        with pytest.raises(InputError, match="Another process"), locked(folder):
-            pass
-        assert is_locked(folder)
-
-
-def test_of_many_that_want_a_folder_at_once_one_has_it_at_a_time(tmp_path) -> None:
-    inside, most, times = [], [], []
-
-    def want(number):
-        for _ in range(200):
-            with suppress(InputError), locked(tmp_path / "seed-0"):
-                inside.append(number)
-                most.append(len(inside))
-                inside.remove(number)
-                times.append(number)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(want, range(8)))
-    assert times
-    assert set(most) == {1}
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_planned_run_is_the_same_after_a_way_through_json() -> None:

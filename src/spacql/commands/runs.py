@@ -53,8 +53,10 @@ def entry(folder: Path) -> dict[str, Any]:
     """What is known of a run folder. The score is the newest, of a finished run the final one."""
     from datetime import datetime
 
+    from filelock import FileLock, Timeout
+
     from spacql import records
-    from spacql.runs import finished, is_locked, newest_checkpoint
+    from spacql.runs import finished, lock_file, newest_checkpoint
     from spacql.training.metrics import read_metrics
 
     described = records.run(folder)
@@ -64,8 +66,12 @@ def entry(folder: Path) -> dict[str, Any]:
     if finished(folder):
         state, final = "finished", records.result(folder)["evaluation"]
         score = None if final is None else final["score"]
-    elif is_locked(folder):
-        state = "running"
+    elif lock_file(folder).exists():
+        try:
+            with FileLock(lock_file(folder), timeout=0):
+                pass
+        except Timeout:
+            state = "running"
     done = rows[-1]["round"] if rows else 0
     if state == "stopped":  # the rounds after it are done again
         done = min(done, newest_checkpoint(folder))
