@@ -79,6 +79,15 @@ def test_what_the_log_of_the_training_says_is_kept_and_another_log_is_refused(pl
     assert not (folder / "offline.json").exists()
 
 
+def test_a_run_of_a_log_without_a_simulator_is_told_to_ask_the_log(placed, capsys):
+    folder = of_run(placed, "run", str(placed / "log"))
+    assert run("evaluate", folder) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "No simulator is known for" in said
+    assert "evaluate RUN --offline" in said
+    assert "Tasks:" not in said
+
+
 def test_names_of_agents_are_shown_as_they_are(capsys):
     agents = ("arm[left]", "a[/b]")
     away = dict.fromkeys(agents, 0.0)

@@ -41,10 +41,7 @@ def report(places: Sequence[Path], out: Path, title: str = "") -> Path:
         title = f"{who} on {where}"
     if found:
         return write(out, title, of_trainings(subject), lead=fits.headline(found))
-    lead = " ".join(
-        verdicts.headline(name, mine) for name, mine in subject.datasets.items()
-        if len(names) <= FEW
-    )  # fmt: skip
+    lead = verdicts.headlines(subject.datasets) if len(names) <= FEW else ""
     if not lead:
         lead = overview(subject)
     return write(out, title, of_trainings(subject), lead=lead)
