@@ -170,3 +170,10 @@ def test_words_warn_of_leaving_the_log_and_of_a_poor_model():
     said = words.summary("likely gain", chosen, row("log", 0, 1, 2), None, {"correlation": 0.1})
     assert "a in 50 % of the states" in said
     assert "trust these numbers little" in said
+
+
+def test_a_model_that_equal_returns_cannot_test_is_not_called_poor():
+    chosen, logged = row("x", 3, 4, 5), row("log", 1, 1, 1)
+    said = words.summary("likely gain", chosen, logged, None, {"correlation": None})
+    assert "all returned the same, so the learnt model could not be tested" in said
+    assert "poorly" not in said

@@ -67,6 +67,15 @@ def test_the_words_the_trust_and_the_distance_per_agent_are_there(text):
     assert "in truth" not in text  # nobody knows it
 
 
+def test_a_model_that_could_not_be_tested_has_no_correlation(folder, tmp_path):
+    place = tmp_path / "fit"
+    shutil.copytree(folder, place)
+    described = json.loads((place / "fit.json").read_text())
+    described["trust"]["correlation"] = None
+    (place / "fit.json").write_text(json.dumps(described))
+    assert "with a correlation of" not in report([place], tmp_path / "r.html").read_text()
+
+
 def test_the_truth_stands_beside_the_estimate_where_it_is_known(folder, tmp_path):
     place = tmp_path / "fit"
     shutil.copytree(folder, place)

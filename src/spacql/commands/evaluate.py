@@ -98,7 +98,7 @@ def evaluate_offline(
     from spacql import records
     from spacql.data.cache import resolve
     from spacql.errors import InputError
-    from spacql.evaluation.offline import Evaluator, check_estimators
+    from spacql.evaluation.offline import UNTESTED, Evaluator, check_estimators
     from spacql.files import write_json
     from spacql.policies import Policy
 
@@ -132,7 +132,9 @@ def evaluate_offline(
               "episodes.")  # fmt: skip
         for name, x in found.estimates.items():
             print(f"  {name:<10} return {x.mean:.4g} (90 %: {x.low:.4g} to {x.high:.4g})")
-        if found.trust:
+        if found.trust and found.trust.correlation is None:
+            print(f"  {UNTESTED}")
+        elif found.trust:
             trust = found.trust
             print(f"  The model foretells held-out returns with a correlation of "
                   f"{trust.correlation:z.2f} and a bias of {trust.bias:.4g}.")  # fmt: skip

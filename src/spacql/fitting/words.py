@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from spacql.evaluation.offline import CLONE
+from spacql.evaluation.offline import CLONE, UNTESTED
 
 Verdict = Literal["likely gain", "inconclusive", "keep what you have"]
 POOR = 0.5  # correlation of replayed and true returns, below which a model says little
@@ -39,7 +39,9 @@ def summary(
             f"It leaves the log's actions by more than three of their deviations: {agents} of the "
             "states. Try it with care there."
         )
-    if trust and trust["correlation"] < POOR:
+    if trust and trust["correlation"] is None:
+        parts.append(UNTESTED)
+    elif trust and trust["correlation"] < POOR:
         parts.append(
             "The learnt model of the world foretells held-out returns poorly (correlation "
             f"{trust['correlation']:.2f}): trust these numbers little."

@@ -136,7 +136,7 @@ def real(fit: Fitted) -> Markup:
     """Whether the gain is real: the verdict, what speaks against it, and the truth if known."""
     record = fit.record
     parts: list[Any] = [tag("p", tag("strong", record.verdict.capitalize() + ". "), record.words)]
-    if record.trust is not None:
+    if record.trust is not None and record.trust.correlation is not None:
         parts.append(
             tag("p", "The model of the world that the estimates are from was tested: with the "
                 f"logged actions it foretells the returns of {record.trust.episodes:,} held-out "
