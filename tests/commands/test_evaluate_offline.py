@@ -44,7 +44,8 @@ def test_a_policy_is_judged_by_a_log(placed, capsys):
     arguments = ("evaluate", placed / "team", "--offline", "--data", placed / "log")
     assert run(*arguments) == 0
     said = capsys.readouterr().out
-    assert "the log returned" in said
+    assert "held-out episodes" in said
+    assert "optimistic" not in said, "nobody knows what it was trained on"
     assert "model      return" in said
     assert "b: " in said
     assert run(*arguments, "--json") == 0
@@ -65,6 +66,9 @@ def test_what_the_log_of_the_training_says_is_kept_and_another_log_is_refused(pl
     folder = of_run(placed, "run", str(placed / "log"))
     assert run("evaluate", folder, "--offline") == 0
     first = json.loads((folder / "offline.json").read_text())
+    said = capsys.readouterr().out
+    assert "held-out episodes" not in said
+    assert "was trained on these episodes, so the estimate is optimistic; spacql fit" in said
     assert run("evaluate", folder, "--offline", "--data", placed / "log") == 0
     assert json.loads((folder / "offline.json").read_text()) == first
 

@@ -83,6 +83,9 @@ def test_what_the_log_says_is_shown_as_returns_where_there_are_no_scores(tmp_pat
     text = report([tmp_path], tmp_path / "r.html").read_text()
     shown = text.split("Without a simulator")[1].split("</table>")[0]
     assert "return that the log speaks for" in shown
+    assert (
+        "trained on the episodes that it is judged by, so these estimates are optimistic" in shown
+    )
     assert "[4.00, 6.00]" in shown
     assert "the log itself: 3.00" in shown
     assert "<td>fqe</td>" in shown

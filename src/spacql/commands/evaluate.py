@@ -21,7 +21,8 @@ def evaluate(
 
     RUN is the folder of a run, or of one seed in it, or what `spacql fit` made. Offline, a log says
     what a policy would return, with a 90 % interval, and how far each agent leaves the log; what
-    the log of the training says is kept in the run's folder, where the report finds it.
+    the log of the training says, which is optimistic, is kept in the run's folder, where the report
+    finds it.
 
     Example: spacql evaluate runs/spacql-spread-random --gif spread.gif
 
@@ -128,8 +129,12 @@ def evaluate_offline(
         results.append({"folder": str(folder), **found.to_json()})
         if json:
             continue
-        print(f"{folder}: the log returned {found.log.mean:.4g} in {found.heldout:,} held-out "
+        kind = "of its" if dataset.identity == own else "held-out"
+        print(f"{folder}: the log returned {found.log.mean:.4g} in {found.heldout:,} {kind} "
               "episodes.")  # fmt: skip
+        if dataset.identity == own:
+            print("  The policy was trained on these episodes, so the estimate is optimistic; "
+                  "spacql fit holds some out.")  # fmt: skip
         for name, x in found.estimates.items():
             print(f"  {name:<10} return {x.mean:.4g} (90 %: {x.low:.4g} to {x.high:.4g})")
         if found.trust and found.trust.correlation is None:

@@ -228,7 +228,8 @@ def evaluate_offline(
     """What a log says of a policy, without a simulator: its expected return with an interval, and
     how far it leaves the log.
 
-    For several policies on one log, make an `Evaluator` and reuse it.
+    Of a policy that was trained on these very episodes the estimate is optimistic; `spacql.fit`
+    holds some out. For several policies on one log, make an `Evaluator` and reuse it.
 
     Example: spacql.evaluate_offline("runs/spacql-my-robots/seed-0", "my-robots").estimate
     """
