@@ -91,6 +91,7 @@ def test_a_fit_goes_on_only_with_the_budget_and_the_workers_that_it_began_with(t
     ):
         with pytest.raises(InputError, match=said):
             fit_module.open_folder(tmp_path / "fit", other)
+    fit_module.open_folder(tmp_path / "fit", replace(plan(1.0, 1), data="moved"))
 
 
 def test_a_fit_whose_plan_says_nothing_of_a_budget_goes_on(tmp_path):

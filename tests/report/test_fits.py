@@ -57,6 +57,24 @@ def test_the_command_names_the_budget_that_the_fit_had(folder, tmp_path):
     assert fits.command(fits.read(place)).endswith("--quick --budget 20.0 --workers 2")
 
 
+def test_a_fit_that_was_interrupted_says_how_far_it_is_and_how_to_go_on(folder, tmp_path):
+    place = tmp_path / "fit"
+    shutil.copytree(folder, place)
+    (place / "fit.json").unlink()
+    runs = [{"folder": label} for label in ("bc", "aspac-loose", "td3bc")]
+    plan = {"task": "no-world", "runs": runs, "level": "quick", "data": "logs/my-log"}
+    (place / "plan.json").write_text(json.dumps(plan))
+    text = report([place], tmp_path / "r.html").read_text()
+    assert re.search(r'class="lead">(.*?)</p>', text)[1] == (
+        "The fit of logs/my-log is not finished (2 of 3 trainings). The same command goes on: "
+        f"<code>spacql fit --data logs/my-log --out {place} --quick</code>."
+    )
+    assert 'id="scores"' not in text, "there is nothing to plot"
+    shutil.rmtree(place / "runs")  # it had only begun
+    text = report([place], tmp_path / "r.html").read_text()
+    assert "not finished (0 of 3 trainings)" in text
+
+
 def test_the_words_the_trust_and_the_distance_per_agent_are_there(text):
     assert "<strong>Likely gain. </strong>A gain is likely." in text
     assert "with a correlation of 0.88" in text

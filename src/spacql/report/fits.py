@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from markupsafe import Markup
 
 from spacql import records
@@ -48,6 +49,37 @@ class Fitted:
         return {label: k for k, label in enumerate([self.record.chosen, *labels])}
 
 
+class PlannedRun(msgspec.Struct):
+    folder: str
+
+
+class Planned(msgspec.Struct):
+    """plan.json"""
+
+    task: str
+    runs: list[PlannedRun]
+    data: str = ""
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """The folder of a fit that was interrupted, or is under way."""
+
+    folder: Path
+    plan: Planned
+
+    @property
+    def name(self) -> str:
+        return self.plan.data or self.plan.task
+
+    @property
+    def ended(self) -> int:
+        """Trainings that came to an end."""
+        places = [self.folder / "runs" / run.folder for run in self.plan.runs]
+        ends = ("result.json", "diverged.json")
+        return sum(any((place / end).is_file() for end in ends) for place in places)
+
+
 def read(folder: Path) -> Fitted:
     return Fitted(folder, as_record(records.fit(folder), FitRecord, folder / "fit.json"))
 
@@ -57,14 +89,27 @@ def below(places: Sequence[Path]) -> list[Fitted]:
     return [read(path.parent) for place in places for path in sorted(place.rglob("fit.json"))]
 
 
-def as_candidates(runs: Sequence[Trained], fits: Sequence[Fitted]) -> list[Trained]:
+def unfinished(places: Sequence[Path]) -> list[Unfinished]:
+    """All fits below some places that have not chosen yet."""
+    return [
+        Unfinished(path.parent, read_record(path, Planned))
+        for place in places
+        for path in sorted(place.rglob("plan.json"))
+        if not (path.parent / "fit.json").exists()
+    ]
+
+
+def as_candidates(
+    runs: Sequence[Trained], fits: Sequence[Fitted], begun: Sequence[Unfinished] = ()
+) -> list[Trained]:
     """Runs of a fit have its labels, and know the world that its log is of."""
+    tasks = {fit.folder / "runs": fit.record.task for fit in fits}
+    tasks |= {fit.folder / "runs": fit.plan.task for fit in begun}
 
     def known(run: Trained) -> Trained:
-        for fit in fits:
-            if run.folder is not None and run.folder.parent == fit.folder / "runs":
-                return replace(run, label=run.folder.name, task=fit.record.task)
-        return run
+        if run.folder is None or run.folder.parent not in tasks:
+            return run
+        return replace(run, label=run.folder.name, task=tasks[run.folder.parent])
 
     return [known(run) for run in runs]
 
@@ -206,12 +251,20 @@ def headline(fits: Sequence[Fitted]) -> str:
     return f"Fits of {count(len(fits), 'log')}. {listed(said)}."
 
 
-def command(fit: Fitted) -> str:
+def waiting(fit: Unfinished) -> Markup:
+    """How far a fit is that has not chosen yet, and what goes on with it."""
+    trainings = f"{fit.ended} of {count(len(fit.plan.runs), 'training')}"
+    text = f"The fit of {fit.name} is not finished ({trainings}). The same command goes on: "
+    return join([text, tag("code", command(fit, str(fit.folder))), "."])
+
+
+def command(fit: Fitted | Unfinished, out: str = "") -> str:
     """What fits again, to a log of this name."""
     plan: dict[str, Any] = {}
     with suppress(SpacqlError):
         plan = read_record(fit.folder / "plan.json", dict[str, Any])
-    words = ["spacql", "fit", "--data", fit.name, "--out", fit.folder.name or "fit"]
+    data = str(plan.get("data") or fit.name)
+    words = ["spacql", "fit", "--data", data, "--out", out or fit.folder.name or "fit"]
     if plan.get("level") in ("quick", "thorough"):
         words.append(f"--{plan['level']}")
     options = {"seed": 0, "share": 0.2, "estimator": "model", "budget": None, "workers": None}
