@@ -104,6 +104,9 @@ def test_runs_without_scores_say_why_and_still_show_their_training(tmp_path):
     write_run(tmp_path / "a", dataset="my-log", task="my-log", score=None)
     text = report([tmp_path], tmp_path / "r.html").read_text()
     assert "No scores on my-log. Not evaluated: no such world." in text
+    assert "what uniform actions get" not in text
+    assert 'id="scores"' not in text, "there is nothing to plot"
+    assert "log&#39;s score" not in text
     assert "td error" in text
 
 
