@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from spacql.evaluation.intervals import written
 from spacql.evaluation.offline import CLONE, UNTESTED
 
 Verdict = Literal["likely gain", "inconclusive", "keep what you have"]
@@ -28,7 +29,7 @@ def summary(
 ) -> str:
     parts = [
         f"Chosen: {chosen['label']}. Expected return {number(chosen)}; the log's held-out episodes "
-        f"returned {log['mean']:.4g}"
+        f"returned {written(log['low'], log['high'])(log['mean'])}"
         + (f", cloning is expected to return {number(clone)}." if clone else ".")
     ]
     parts.append(gain(verdict, chosen, log, clone))
@@ -77,4 +78,5 @@ def gain(
 
 
 def number(row: Mapping[str, Any]) -> str:
-    return f"{row['mean']:.4g} (90 %: {row['low']:.4g} to {row['high']:.4g})"
+    text = written(row["low"], row["high"])
+    return f"{text(row['mean'])} (90 %: {text(row['low'])} to {text(row['high'])})"

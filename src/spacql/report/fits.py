@@ -16,7 +16,7 @@ from spacql.errors import SpacqlError
 from spacql.files import as_record, read_record
 from spacql.records import Candidate, Estimated, FitRecord
 from spacql.report.charts import Mark, Row, dot_plot, legend
-from spacql.report.markup import count, join, number, short, table, tag
+from spacql.report.markup import beside, count, join, minus, number, table, tag
 from spacql.report.source import Trained
 from spacql.report.verdicts import listed
 
@@ -129,7 +129,7 @@ def good(fit: Fitted) -> Markup:
         ("centre", "expected return, without a simulator"),
         ("interval", "its 90 % interval"),
         ("log", f"what the log's {count(record.heldout, 'held-out episode')} returned: "
-                f"{short(log.mean)} ({_span(log)})"),
+                f"{_mean(log)} ({_span(log)})"),
     ]  # fmt: skip
     if fit.truth:
         entries.append(("truth", "what it returns in the simulator"))
@@ -154,15 +154,16 @@ def good(fit: Fitted) -> Markup:
 
 
 def _row(row: Candidate, fit: Fitted) -> Row:
-    marks = [Mark("log", fit.record.log.mean, f"the log itself: {short(fit.record.log.mean)}")]
-    cells: list[Any] = [(short(row.mean), row.mean), (_span(row), row.low)]
+    text = beside(row.low, row.high)
+    marks = [Mark("log", fit.record.log.mean, f"the log itself: {_mean(fit.record.log)}")]
+    cells: list[Any] = [(text(row.mean), row.mean), (_span(row), row.low)]
     if fit.bounded:
-        cells.append((short(row.bound), -1e300 if row.bound is None else row.bound))
+        cells.append((text(row.bound), -1e300 if row.bound is None else row.bound))
     if fit.truth:
         true = fit.truth.get(row.label)
-        cells.append((short(true), -1e300 if true is None else true))
+        cells.append((text(true), -1e300 if true is None else true))
         if true is not None:
-            marks.append(Mark("truth", true, f"{row.label} in the simulator: {short(true)}"))
+            marks.append(Mark("truth", true, f"{row.label} in the simulator: {text(true)}"))
     chosen = row.label == fit.record.chosen
     return Row(
         name=f"{row.label} ★" if chosen else row.label,
@@ -173,20 +174,21 @@ def _row(row: Candidate, fit: Fitted) -> Row:
         marks=marks,
         cells=cells,
         confidence=90,
-        text=short,
+        text=text,
     )
 
 
 def real(fit: Fitted) -> Markup:
     """Whether the gain is real: the verdict, what speaks against it, and the truth if known."""
     record = fit.record
-    parts: list[Any] = [tag("p", tag("strong", record.verdict.capitalize() + ". "), record.words)]
+    parts: list[Any] = [tag("p", tag("strong", record.verdict.capitalize() + ". "),
+                            minus(record.words))]  # fmt: skip
     if record.trust is not None and record.trust.correlation is not None:
         parts.append(
             tag("p", "The model of the world that the estimates are from was tested: with the "
                 f"logged actions it foretells the returns of {record.trust.episodes:,} held-out "
                 f"episodes with a correlation of {number(record.trust.correlation, 2)}, and is off "
-                f"by {short(record.trust.bias)} on average.")
+                f"by {beside(record.log.low, record.log.high)(record.trust.bias)} on average.")
         )  # fmt: skip
     if fit.truth:
         parts.append(tag("p", _against_truth(fit)))
@@ -197,6 +199,7 @@ def real(fit: Fitted) -> Markup:
 
 def _against_truth(fit: Fitted) -> str:
     known = [row for row in fit.record.table if row.label in fit.truth]
+    text_of = {row.label: beside(row.low, row.high) for row in known}
     held = sum(row.low <= fit.truth[row.label] <= row.high for row in known)
     best = max(known, key=lambda row: fit.truth[row.label]).label
     text = (
@@ -207,11 +210,11 @@ def _against_truth(fit: Fitted) -> str:
     if chosen not in fit.truth:
         return text
     mine, log = fit.truth[chosen], fit.record.log.mean
-    text += f" {chosen} returns {short(mine)} there, "
-    text += f"{'more' if mine > log else 'no more'} than the log's {short(log)}"
+    text += f" {chosen} returns {text_of[chosen](mine)} there, "
+    text += f"{'more' if mine > log else 'no more'} than the log's {_mean(fit.record.log)}"
     if best == chosen:
         return text + ", and none of the others returns more."
-    return text + f"; the best of all would have been {best} with {short(fit.truth[best])}."
+    return text + f"; the best of all would have been {best} with {text_of[best](fit.truth[best])}."
 
 
 def distances(fit: Fitted) -> Markup:
@@ -239,14 +242,15 @@ def headline(fits: Sequence[Fitted]) -> str:
         chosen = next(row for row in record.table if row.label == record.chosen)
         text = (
             f"{record.verdict.capitalize()}. {chosen.label} is expected to return "
-            f"{short(chosen.mean)} (90 %: {_span(chosen)}); the log's held-out episodes returned "
-            f"{short(record.log.mean)}."
+            f"{_mean(chosen)} (90 %: {_span(chosen)}); the log's held-out episodes returned "
+            f"{_mean(record.log)}."
         )
         true = fit.truth.get(chosen.label)
         if true is None:
             return text
-        beside = "more" if true > record.log.mean else "no more"
-        return f"{text} In the simulator it returns {short(true)}, {beside} than the log."
+        more = "more" if true > record.log.mean else "no more"
+        shown = beside(chosen.low, chosen.high)(true)
+        return f"{text} In the simulator it returns {shown}, {more} than the log."
     said = [f"{fit.name}: {fit.record.verdict} ({fit.record.chosen})" for fit in fits]
     return f"Fits of {count(len(fits), 'log')}. {listed(said)}."
 
@@ -276,4 +280,9 @@ def command(fit: Fitted | Unfinished, out: str = "") -> str:
 
 
 def _span(x: Estimated) -> str:
-    return f"{short(x.low)} to {short(x.high)}"
+    text = beside(x.low, x.high)
+    return f"{text(x.low)} to {text(x.high)}"
+
+
+def _mean(x: Estimated) -> str:
+    return beside(x.low, x.high)(x.mean)

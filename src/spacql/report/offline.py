@@ -5,7 +5,7 @@ from typing import Any
 from markupsafe import Markup
 
 from spacql.report.charts import Mark, Row, dot_plot, legend
-from spacql.report.markup import join, number, short, tag
+from spacql.report.markup import beside, join, number, tag
 from spacql.report.subject import Subject
 
 
@@ -28,11 +28,11 @@ def _from_the_log(subject: Subject, unit: str) -> Markup | None:
     ]
     if not found:
         return None
-    text = number if unit == "score" else short
     true = [run.score for _, run, _ in found if unit == "score" and run.score is not None]
     rows = []
     for team, run, said in found:
         x = said.estimate
+        text = number if unit == "score" else beside(x.low, x.high)
         marks = [Mark("log", said.log, f"the log itself: {text(said.log)}")]
         cells: list[Any] = [(text(x.mean), x.mean), (f"[{text(x.low)}, {text(x.high)}]", x.low),
                             said.estimator]  # fmt: skip
