@@ -63,6 +63,7 @@ def test_a_curve_that_still_moves_is_named_and_one_that_settled_is_not():
     assert "had not settled" in moving(rows(rising + noise))
     assert moving(rows(settled + noise)) == ""
     assert moving(rows([1.0, 2.0])) == ""
+    assert moving(rows(240 - 0.1 * rising)) == "", "that is a trifle"
 
 
 def test_saturated_actors_and_policies_far_from_the_log_are_named(dataset):

@@ -94,6 +94,18 @@ def test_a_model_that_could_not_be_tested_has_no_correlation(folder, tmp_path):
     assert "with a correlation of" not in report([place], tmp_path / "r.html").read_text()
 
 
+def test_warnings_of_the_chosen_policy_come_first_and_the_others_are_folded(folder, tmp_path):
+    place = tmp_path / "fit"
+    shutil.copytree(folder, place)
+    described = json.loads((place / "fit.json").read_text())
+    for row in described["table"]:
+        row["warnings"] = [f"Ask `{row['label']}`."]
+    (place / "fit.json").write_text(json.dumps(described))
+    said = report([place], tmp_path / "r.html").read_text().split("Calls for a second look</h4>")[1]
+    assert said.startswith("<ul><li>aspac-loose: Ask <code>aspac-loose</code>.</li></ul><details>")
+    assert "<li>bc: Ask <code>bc</code>.</li></ul></details>" in said
+
+
 def test_the_truth_stands_beside_the_estimate_where_it_is_known(folder, tmp_path):
     place = tmp_path / "fit"
     shutil.copytree(folder, place)

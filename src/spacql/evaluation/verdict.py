@@ -18,6 +18,7 @@ FAR, OUTSIDE = 4.0, 0.25  # deviations of the log's actions; share of states
 LEAST = 0.01  # of the action range, of a deviation: where the log always does the same, a policy
 # that does so too is off by rounding
 STILL = 0.1  # of the span of a curve, in its last fifth
+TRIFLE = 0.01  # of a value: a change that nobody would train longer for
 ROWS_EACH = 10  # rows for every column of a linear guess: with fewer it knows the log by heart
 # What holds a policy to the log, by the hyperparameter that has it, and where more of it lies.
 STRENGTHS = {"anchor_weight": "larger", "alpha": "larger", "q_weight": "smaller", "eta": "smaller"}
@@ -76,7 +77,8 @@ def moving(rows: list[dict[str, Any]], lengthens: bool = True) -> str:
         now, before = curve[-fifth:].mean(), curve[-2 * fifth : -fifth].mean()
         noise = curve[-2 * fifth :].std() / np.sqrt(fifth)
         span = np.ptp(curve)
-        if abs(now - before) > max(STILL * span, 3 * noise):
+        trifle = TRIFLE * max(abs(now), abs(before))
+        if abs(now - before) > max(STILL * span, 3 * noise, trifle):
             how = (
                 "train with --rounds and --resume" if lengthens else "train anew with more --rounds"
             )

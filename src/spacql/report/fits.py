@@ -16,7 +16,7 @@ from spacql.errors import SpacqlError
 from spacql.files import as_record, read_record
 from spacql.records import Candidate, Estimated, FitRecord
 from spacql.report.charts import Mark, Row, dot_plot, legend
-from spacql.report.markup import beside, count, join, minus, number, table, tag
+from spacql.report.markup import beside, count, join, number, prose, table, tag
 from spacql.report.source import Trained
 from spacql.report.verdicts import listed
 
@@ -182,7 +182,7 @@ def real(fit: Fitted) -> Markup:
     """Whether the gain is real: the verdict, what speaks against it, and the truth if known."""
     record = fit.record
     parts: list[Any] = [tag("p", tag("strong", record.verdict.capitalize() + ". "),
-                            minus(record.words))]  # fmt: skip
+                            prose(record.words))]  # fmt: skip
     if record.trust is not None and record.trust.correlation is not None:
         parts.append(
             tag("p", "The model of the world that the estimates are from was tested: with the "
@@ -192,9 +192,22 @@ def real(fit: Fitted) -> Markup:
         )  # fmt: skip
     if fit.truth:
         parts.append(tag("p", _against_truth(fit)))
-    warned = [tag("li", f"{row.label}: {said}") for row in record.table for said in row.warnings]
-    parts += [tag("h4", "Calls for a second look"), tag("ul", warned)] if warned else []
-    return join(parts)
+    return join([*parts, _warned(fit)])
+
+
+def _warned(fit: Fitted) -> Markup | None:
+    """What the trainings' own numbers warn of; of those that were not chosen only if asked."""
+
+    def listing(rows: Sequence[Candidate]) -> Markup | None:
+        said = [tag("li", f"{row.label}: ", prose(text)) for row in rows for text in row.warnings]
+        return tag("ul", said) if said else None
+
+    chosen = [row for row in fit.record.table if row.label == fit.record.chosen]
+    first, rest = listing(chosen), listing([r for r in fit.record.table if r not in chosen])
+    if first is None and rest is None:
+        return None
+    folded = tag("details", tag("summary", "Policies that were not chosen"), rest) if rest else None
+    return join([tag("h4", "Calls for a second look"), first, folded])
 
 
 def _against_truth(fit: Fitted) -> str:

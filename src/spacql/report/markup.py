@@ -80,6 +80,14 @@ def minus(text: str) -> str:
     return re.sub(r"(?<![\w)])-(?=\d)", "−", text)
 
 
+def prose(text: str) -> Markup:
+    """A sentence that was written for the terminal: with real minuses, and code for backticks."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # they are not in pairs
+        return join([minus(text)])
+    return join(tag("code", part) if k % 2 else minus(part) for k, part in enumerate(parts))
+
+
 def span(low: float, high: float, digits: int = 1) -> str:
     """An interval."""
     return f"[{number(low, digits)}, {number(high, digits)}]"
