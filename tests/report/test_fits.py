@@ -42,6 +42,9 @@ def test_the_bound_that_the_choice_was_by_stands_beside_the_wider_interval(folde
         row["bound"] = bound
     (place / "fit.json").write_text(json.dumps(described))
     said = report([place], tmp_path / "r.html").read_text()
+    assert re.search(r'class="sortable dots spare".*lower bound</button></th></tr>', said), (
+        "the last column, which a narrow screen does without"
+    )
     assert "146</td>" in said
     assert "The intervals are wider: what held the truth nine times in ten" in said
     described["table"][0]["bound"] = "high"

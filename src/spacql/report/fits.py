@@ -118,12 +118,13 @@ def good(fit: Fitted) -> Markup:
     """How good it is, as far as a log can say."""
     record, log = fit.record, fit.record.log
     ranked = sorted(record.table, key=lambda row: fit.order[row.label])
-    columns = ["lower bound"] * fit.bounded + ["in truth"] * bool(fit.truth)
+    columns = ["in truth"] * bool(fit.truth) + ["lower bound"] * fit.bounded
     plot = dot_plot(
         ["policy", "return", "90 % interval", *columns],
         [_row(row, fit) for row in ranked],
         caption=f"What the log says of each policy: {fit.name}",
         axis="expected return",
+        spare=fit.bounded,
     )
     entries = [
         ("centre", "expected return, without a simulator"),
@@ -157,13 +158,13 @@ def _row(row: Candidate, fit: Fitted) -> Row:
     text = beside(row.low, row.high)
     marks = [Mark("log", fit.record.log.mean, f"the log itself: {_mean(fit.record.log)}")]
     cells: list[Any] = [(text(row.mean), row.mean), (_span(row), row.low)]
-    if fit.bounded:
-        cells.append((text(row.bound), -1e300 if row.bound is None else row.bound))
     if fit.truth:
         true = fit.truth.get(row.label)
         cells.append((text(true), -1e300 if true is None else true))
         if true is not None:
             marks.append(Mark("truth", true, f"{row.label} in the simulator: {text(true)}"))
+    if fit.bounded:
+        cells.append((text(row.bound), -1e300 if row.bound is None else row.bound))
     chosen = row.label == fit.record.chosen
     return Row(
         name=f"{row.label} ★" if chosen else row.label,

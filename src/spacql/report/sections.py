@@ -199,7 +199,7 @@ def real(subject: Subject) -> Markup | None:
                 )
             )
         if rows:
-            head = [f"{first.label} minus", "difference", "95 % interval", "verdict"]
+            head = [f"{first.label} minus", "mean", "95 % interval", "verdict"]
             caption = f"{first.label} minus each other algorithm on {dataset}, seed by seed"
             panels.append(
                 tag("section", tag("h3", dataset) if len(subject.datasets) > 1 else None,
