@@ -25,12 +25,14 @@ def text(folder):
 
 def test_the_verdict_comes_first_and_the_chosen_policy_leads_the_plot(text):
     lead = re.search(r'class="lead">(.*?)</p>', text)[1]
-    assert lead == ("Likely gain. aspac-loose is expected to return 150 (90 %: 130 to 170); the "
-                    "log&#39;s held-out episodes returned 100.")  # fmt: skip
+    assert lead == (
+        "Likely gain. aspac-loose is expected to return 150.0 (90 %: 130.0 to 170.0); the "
+        "log&#39;s held-out episodes returned 100.0."
+    )
     scores = text.split('<section id="scores">')[1].split("</section>")[0]
     assert re.findall(r'class="name s\d">(.*?)<', scores) == ["aspac-loose ★", "bc"]
     assert scores.count('class="log"') == 2 + 1  # and in the legend
-    assert "what the log&#39;s 10 held-out episodes returned: 100 (90 to 110)" in scores
+    assert "what the log&#39;s 10 held-out episodes returned: 100.0 (90.0 to 110.0)" in scores
 
 
 def test_the_bound_that_the_choice_was_by_stands_beside_the_wider_interval(folder, text, tmp_path):
@@ -45,7 +47,7 @@ def test_the_bound_that_the_choice_was_by_stands_beside_the_wider_interval(folde
     assert re.search(r'class="sortable dots spare".*lower bound</button></th></tr>', said), (
         "the last column, which a narrow screen does without"
     )
-    assert "146</td>" in said
+    assert "146.0</td>" in said
     assert "The intervals are wider: what held the truth nine times in ten" in said
     described["table"][0]["bound"] = "high"
     (place / "fit.json").write_text(json.dumps(described))
@@ -119,8 +121,8 @@ def test_the_truth_stands_beside_the_estimate_where_it_is_known(folder, tmp_path
     text = report([place], tmp_path / "r.html").read_text()
     assert text.count('class="truth"') == 2 + 1
     assert "1 of 2 intervals hold it" in text
-    assert "In the simulator it returns 90, no more than the log." in text
-    assert "the best of all would have been bc with 99" in text
+    assert "In the simulator it returns 90.0, no more than the log." in text
+    assert "the best of all would have been bc with 99.0" in text
     assert "<canvas" in text  # and it can be drawn
 
 

@@ -86,8 +86,8 @@ def test_what_the_log_says_is_shown_as_returns_where_there_are_no_scores(tmp_pat
     assert (
         "trained on the episodes that it is judged by, so these estimates are optimistic" in shown
     )
-    assert "[4.0, 6.0]" in shown
-    assert "the log itself: 3.0" in shown
+    assert "[4.00, 6.00]" in shown
+    assert "the log itself: 3.00" in shown
     assert "<td>fqe</td>" in shown
     assert "in truth" not in shown
 

@@ -37,17 +37,17 @@ def mapped(x: Interval, change: Callable[[float], float]) -> Interval:
 
 
 def written(low: float, high: float) -> Callable[[float], str]:
-    """How the numbers beside an interval are written: to two digits of its width, so that its ends
-    differ where they do and what is nothing beside it is 0. Without width, to four digits."""
+    """How the numbers beside an interval are written: to three digits of its width, so that its
+    ends differ where they do and what is nothing beside it is 0. Without width, to four digits."""
     size, width = max(abs(low), abs(high)), high - low
     if not ROUNDING * size < width < math.inf:
-        width = size / 100
-    places = 1 - math.floor(math.log10(width)) if width else 0
+        width = size / 10
+    places = 2 - math.floor(math.log10(width)) if width else 0
     if size < LONG and places <= MOST_PLACES:
         return lambda value: f"{value:z,.{max(0, places)}f}"
 
     def scientific(value: float) -> str:
-        if value == 0 or abs(value) < width / 100:
+        if value == 0 or abs(value) < width / 1000:
             return "0"
         digits = math.floor(math.log10(abs(value))) + places
         return f"{value:.{min(max(digits, 0), MOST_DIGITS)}e}"
