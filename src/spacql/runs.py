@@ -354,8 +354,10 @@ def scorer(
     """A function (policy, episodes, key) to an evaluation as JSON; or a note why there is none."""
     from spacql.evaluation.score import evaluate
     from spacql.reference import Reference
-    from spacql.worlds import make
+    from spacql.worlds import is_known, make
 
+    if not is_known(task):
+        return lambda *_: {}, no_simulator(task)
     try:
         world = make(task) if dataset is None else world_of(dataset.spec.to_json(), dataset.prey)
     except (InputError, MissingExtra) as error:
@@ -373,6 +375,15 @@ def scorer(
     return score, ""
 
 
+def no_simulator(*tasks: str) -> str:
+    """Logs need none: it is no mistake, and there is another way."""
+    names = ", ".join(map(repr, tasks))
+    return (
+        f"No simulator is known for {names}, so there is no score; ask the log: "
+        "spacql evaluate RUN --offline"
+    )
+
+
 def alike(spec: "Spec", other: "Spec") -> bool:
     """Whether agents see and do as much in one as in the other."""
     sizes = (spec.observation_sizes, spec.action_sizes)
@@ -381,8 +392,10 @@ def alike(spec: "Spec", other: "Spec") -> bool:
 
 def world_of(spec: dict[str, Any], prey: "Policy | None") -> Any:
     """The world that data is from, with the prey that the data carries."""
-    from spacql.worlds import make
+    from spacql.worlds import is_known, make
 
+    if not is_known(spec["task"]):
+        raise InputError(no_simulator(spec["task"]))
     world = make(spec["task"], prey=prey or "default")
     if world.spec.prey != spec["prey"]:
         made = f"against the prey {spec['prey']!r}" if spec["prey"] else "against an unknown prey"

@@ -38,7 +38,9 @@ def test_seeds_are_trained_listed_and_not_overwritten(data, tmp_path, capsys) ->
     assert said.err == ""
     seeds = json.loads(said.out)["seeds"]
     assert [entry["folder"] for entry in seeds] == [f"{out}/seed-0", f"{out}/seed-1"]
-    assert all("no task 'toy'" in entry["note"] and not entry["error"] for entry in seeds)
+    assert all(
+        "No simulator is known for 'toy'" in entry["note"] and not entry["error"] for entry in seeds
+    )
     assert (tmp_path / "run" / "seed-1" / "policy.safetensors").exists()
     assert spacql(*words) == 2
     assert "--resume" in capsys.readouterr().err

@@ -91,6 +91,7 @@ def test_a_fit_goes_on_only_with_the_budget_and_the_workers_that_it_began_with(t
     ):
         with pytest.raises(InputError, match=said):
             fit_module.open_folder(tmp_path / "fit", other)
+    fit_module.open_folder(tmp_path / "fit", replace(plan(1.0, 1), data="moved"))
 
 
 def test_a_fit_whose_plan_says_nothing_of_a_budget_goes_on(tmp_path):
@@ -198,3 +199,10 @@ def test_words_warn_of_leaving_the_log_and_of_a_poor_model():
     said = words.summary("likely gain", chosen, row("log", 0, 1, 2), None, {"correlation": 0.1})
     assert "a in 50 % of the states" in said
     assert "trust these numbers little" in said
+
+
+def test_a_model_that_equal_returns_cannot_test_is_not_called_poor():
+    chosen, logged = row("x", 3, 4, 5), row("log", 1, 1, 1)
+    said = words.summary("likely gain", chosen, logged, None, {"correlation": None})
+    assert "all returned the same, so the learnt model could not be tested" in said
+    assert "poorly" not in said

@@ -53,7 +53,7 @@ def test_a_non_finite_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path: Pa
     tiny = {name: value for name, value in TINY.items() if name != "samples"}
     first = train("td3bc", toy_dataset(), out=folder, **tiny)
     assert first.score is None
-    assert "no task 'toy'" in first.result["note"]
+    assert "No simulator is known for 'toy'" in first.result["note"]
     longer = {**tiny, "rounds": 60}
     broken = toy_dataset()
     broken.team_reward[3::7] = np.nan

@@ -81,6 +81,7 @@ class Plan:
     workers: int | None
     runs: list[dict[str, Any]]
     model: dict[str, Any]
+    data: str = ""  # where the log was, to name it; `source` says what it is
 
 
 def fit(
@@ -115,6 +116,7 @@ def fit(
     dataset = data if isinstance(data, Dataset) else resolve(data, seed)
     trainer = executor(folder / "runs", workers)
     plan = make_plan(dataset, level, budget, share, seed, estimator, trainer.workers)
+    plan = replace(plan, data=dataset_name(dataset) if isinstance(data, Dataset) else str(data))
     with locked(folder):
         return carry_out(plan, dataset, folder, trainer, quiet, tell)
 
@@ -206,7 +208,9 @@ def open_folder(folder: Path, plan: Plan) -> None:
         return
     there = read_record(path, dict[str, Any])
     later = {"budget": plan.budget, "workers": plan.workers}  # plans from before do not say
-    for name, value in asdict(plan).items():
+    asked = asdict(plan)
+    del asked["data"]  # the same log may lie elsewhere now
+    for name, value in asked.items():
         found = (later | there).get(name)
         if found != value:
             plain = name not in ("source", "runs", "model")
