@@ -88,6 +88,11 @@ def test_an_unknown_command_gets_a_suggestion(capsys):
     assert "Did you mean" not in refused(capsys, "xyzzy")
 
 
+def test_an_argument_is_no_part_of_a_command_that_is_not_known(capsys):
+    assert "no command 'evalute'. Did you mean 'evaluate'?" in refused(capsys, "evalute", "runs/x")
+    assert "no command 'dta make'. Did you mean 'data make'?" in refused(capsys, "dta", "make")
+
+
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["train", "--help"]], ids=" ".join)
 def test_a_reader_that_goes_away_gets_no_traceback(words):
     reader, writer = os.pipe()

@@ -148,6 +148,8 @@ def test_the_python_of_readme_and_docs_runs_and_so_do_the_commands_after_it(worl
     """In the order of a reader: README, get started, your own logs, the report page."""
     import numpy as np
 
+    from spacql.data import load_dataset
+    from spacql.data.advice import notices
     from spacql.runs import train
 
     ran = 0
@@ -168,6 +170,8 @@ def test_the_python_of_readme_and_docs_runs_and_so_do_the_commands_after_it(worl
             exec(compile(body, f"{name}, a Python block", "exec"), {"observations": seen})
             ran += 1
     assert ran >= 5
+    for place in ("readme", "docs"):  # who runs them as they stand is warned of nothing
+        assert notices(load_dataset(world / place / "my-robots")) == []
     for command in (
         "data inspect my-robots",
         "report runs/spacql-my-robots --out my-robots.html",

@@ -50,7 +50,7 @@ def test_own_logs(tmp_path, capsys) -> None:
     policy = example("own_logs").main("bc", episodes=20, rounds=60, out=tmp_path)
     assert policy.agents == ("heater", "fan")
     said = capsys.readouterr().out
-    assert "no task 'house'" in said
+    assert "No simulator is known for 'house'" in said
     heat = float(said.rsplit("heater ", 1)[1].split(",")[0])
     assert heat > 0, "the log heats when it is cold"
 

@@ -124,8 +124,10 @@ def _help(words: list[str]) -> int:
         print(__version__)
         return 0
     if asked and (not group or len(asked) > 1):
-        words_given = " ".join(asked[:2])
-        near = suggestion(words_given, COMMANDS) or suggestion(asked[0], COMMANDS)
+        both, pairs = " ".join(asked[:2]), [name for name in COMMANDS if " " in name]
+        # The second word may be an argument of a command that has one word.
+        words_given = both if group or suggestion(both, pairs) else asked[0]
+        near = suggestion(both, COMMANDS) or suggestion(asked[0], COMMANDS)
         print(f"spacql: there is no command {words_given!r}.{near} "
               f"Commands: {', '.join(group or COMMANDS)}.", file=sys.stderr)  # fmt: skip
         return 2

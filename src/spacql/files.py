@@ -164,7 +164,7 @@ def new_file(path: Path | str) -> Iterator[Path]:
         _clear_leftovers(path)
         temporary = _temporary(path)
         # O_EXCL: what somebody planted at this name is not written through.
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         unfinished.add(temporary)
         try:
             yield temporary

@@ -164,7 +164,7 @@ class Estimated(msgspec.Struct, frozen=True):
 class Trust(msgspec.Struct, frozen=True):
     """In the model that an estimate is from."""
 
-    correlation: float
+    correlation: float | None  # None: held-out returns were all the same
     bias: float
     error: float
     episodes: Count

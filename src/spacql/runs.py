@@ -13,6 +13,7 @@ RUN/seed-0/run.json        algorithm, full configuration, dataset identity, vers
 import json
 import platform
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -63,6 +64,7 @@ def train(
     asks for. `data` is a `Dataset`, a folder, or a name such as "spread-random".
     `hyperparameters` are those of the algorithm's `Config`; the others come from the settings of
     the dataset. `out` is the run's folder, by default `runs/<algorithm>-<data>/seed-<seed>`.
+    What the training's own numbers warn of comes as Python warnings.
 
     Example: spacql.train("spacql", "spread-random", rounds=300).score
     """
@@ -83,7 +85,10 @@ def train(
     described = describe(label, config, dataset, seed, data=place, episodes=episodes)
     with locked(folder):
         open_folder(folder, described, resume, lengthens(config))
-        return run_folder(folder, dataset, report, algorithm)
+        run = run_folder(folder, dataset, report, algorithm)
+    for text in run.result.get("warnings", ()):  # the command line prints them itself
+        warnings.warn(text, stacklevel=2)
+    return run
 
 
 def dataset_name(dataset: "Dataset") -> str:
@@ -194,17 +199,8 @@ def open_folder(
             f"The run in {folder} was trained on another dataset; it cannot continue. Begin anew "
             "in another folder, or remove this one."
         )
-    mine, other = json.loads(json.dumps(described["config"])), there["config"]
-    changed = [name for name in mine if name != "rounds" and mine[name] != other.get(name)]
-    if there["algorithm"] != described["algorithm"] or changed:
-        what = changed[0] if changed else "algorithm"
-        raise InputError(
-            f"The run in {folder} has another {what}; it cannot continue with this one."
-        )
-    if there["seed"] != described["seed"]:
-        raise InputError(
-            f"The run in {folder} has the seed {there['seed']}; it cannot continue with another."
-        )
+    refuse_another(folder, described["algorithm"], described["config"], described["seed"])
+    mine, other = described["config"], there["config"]
     if mine["rounds"] != other["rounds"]:
         if not lengthen:
             raise InputError(
@@ -228,6 +224,29 @@ def open_folder(
     }
     if continued != there:
         write_json(path, continued)
+
+
+def refuse_another(folder: Path, algorithm: str, config: dict[str, Any], seed: int) -> None:
+    """Refuse to continue a run as what it is not. Its length is another matter."""
+    there = records.run(folder)
+    if there["algorithm"] != algorithm:
+        raise InputError(
+            f"The run in {folder} is of {there['algorithm']}, not of {algorithm}. Choose another "
+            "--out."
+        )
+    mine, other = json.loads(json.dumps(config)), there["config"]
+    changed = [name for name in mine if name != "rounds" and mine[name] != other.get(name)]
+    if changed:
+        name = changed[0]
+        flag = f"--{name.replace('_', '-')}"
+        raise InputError(
+            f"The run in {folder} has another {name} ({other.get(name)}, not {mine[name]}): give "
+            f"the same {flag}, or choose another --out."
+        )
+    if there["seed"] != seed:
+        raise InputError(
+            f"The run in {folder} has the seed {there['seed']}; it cannot continue with another."
+        )
 
 
 def lengthens(config: "Training") -> bool:
@@ -335,8 +354,10 @@ def scorer(
     """A function (policy, episodes, key) to an evaluation as JSON; or a note why there is none."""
     from spacql.evaluation.score import evaluate
     from spacql.reference import Reference
-    from spacql.worlds import make
+    from spacql.worlds import is_known, make
 
+    if not is_known(task):
+        return lambda *_: {}, no_simulator(task)
     try:
         world = make(task) if dataset is None else world_of(dataset.spec.to_json(), dataset.prey)
     except (InputError, MissingExtra) as error:
@@ -354,6 +375,15 @@ def scorer(
     return score, ""
 
 
+def no_simulator(*tasks: str) -> str:
+    """Logs need none: it is no mistake, and there is another way."""
+    names = ", ".join(map(repr, tasks))
+    return (
+        f"No simulator is known for {names}, so there is no score; ask the log: "
+        "spacql evaluate RUN --offline"
+    )
+
+
 def alike(spec: "Spec", other: "Spec") -> bool:
     """Whether agents see and do as much in one as in the other."""
     sizes = (spec.observation_sizes, spec.action_sizes)
@@ -362,8 +392,10 @@ def alike(spec: "Spec", other: "Spec") -> bool:
 
 def world_of(spec: dict[str, Any], prey: "Policy | None") -> Any:
     """The world that data is from, with the prey that the data carries."""
-    from spacql.worlds import make
+    from spacql.worlds import is_known, make
 
+    if not is_known(spec["task"]):
+        raise InputError(no_simulator(spec["task"]))
     world = make(spec["task"], prey=prey or "default")
     if world.spec.prey != spec["prey"]:
         made = f"against the prey {spec['prey']!r}" if spec["prey"] else "against an unknown prey"

@@ -44,7 +44,8 @@ def test_a_policy_is_judged_by_a_log(placed, capsys):
     arguments = ("evaluate", placed / "team", "--offline", "--data", placed / "log")
     assert run(*arguments) == 0
     said = capsys.readouterr().out
-    assert "the log returned" in said
+    assert "held-out episodes" in said
+    assert "optimistic" not in said, "nobody knows what it was trained on"
     assert "model      return" in said
     assert "b: " in said
     assert run(*arguments, "--json") == 0
@@ -65,6 +66,9 @@ def test_what_the_log_of_the_training_says_is_kept_and_another_log_is_refused(pl
     folder = of_run(placed, "run", str(placed / "log"))
     assert run("evaluate", folder, "--offline") == 0
     first = json.loads((folder / "offline.json").read_text())
+    said = capsys.readouterr().out
+    assert "held-out episodes" not in said
+    assert "was trained on these episodes, so the estimate is optimistic; spacql fit" in said
     assert run("evaluate", folder, "--offline", "--data", placed / "log") == 0
     assert json.loads((folder / "offline.json").read_text()) == first
 
@@ -77,6 +81,15 @@ def test_what_the_log_of_the_training_says_is_kept_and_another_log_is_refused(pl
         assert load_dataset(placed / name).identity[:8] in said
     assert run("evaluate", folder, "--offline", "--data", placed / "other") == 0
     assert not (folder / "offline.json").exists()
+
+
+def test_a_run_of_a_log_without_a_simulator_is_told_to_ask_the_log(placed, capsys):
+    folder = of_run(placed, "run", str(placed / "log"))
+    assert run("evaluate", folder) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "No simulator is known for" in said
+    assert "evaluate RUN --offline" in said
+    assert "Tasks:" not in said
 
 
 def test_names_of_agents_are_shown_as_they_are(capsys):

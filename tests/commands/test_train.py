@@ -38,10 +38,16 @@ def test_seeds_are_trained_listed_and_not_overwritten(data, tmp_path, capsys) ->
     assert said.err == ""
     seeds = json.loads(said.out)["seeds"]
     assert [entry["folder"] for entry in seeds] == [f"{out}/seed-0", f"{out}/seed-1"]
-    assert all("no task 'toy'" in entry["note"] and not entry["error"] for entry in seeds)
+    assert all(
+        "No simulator is known for 'toy'" in entry["note"] and not entry["error"] for entry in seeds
+    )
     assert (tmp_path / "run" / "seed-1" / "policy.safetensors").exists()
     assert spacql(*words) == 2
     assert "--resume" in capsys.readouterr().err
+    assert spacql(*words, "--resume", "--batch-size", "16") == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("another batch_size (8, not 16): give the same --batch-size, or") == 1
     assert spacql("runs", str(tmp_path), "--json") == 0
     listed = json.loads(capsys.readouterr().out)
     assert [(r["state"], r["round"], r["rounds"]) for r in listed] == [("finished", 4, 4)] * 2

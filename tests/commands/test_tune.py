@@ -123,7 +123,8 @@ def test_a_failed_seed_is_named_and_the_others_count(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["bc", "--data", "spread-random"], "bc has no alpha to tune"),
+        (["bc", "--data", "spread-random"], "bc has no alpha to tune. Choose another: --vary NAME"),
+        (["td3bc", "--data", "spread-random"], "Its own strength is q_weight: --vary q_weight"),
         (["nosuch", "--data", "spread-random"], "There is no algorithm 'nosuch'"),
         (["cfcql", "--data", "spread-random", "--share", "0"], "share must be above 0"),
     ],

@@ -175,13 +175,17 @@ def changed(field, agent, row, value, **more):
         ({**flat(), "timeouts": None}, r"no complete episode.*Mark the last row"),
         ({**flat(), "timeouts": np.zeros(10)}, r"no complete episode"),
         ({**flat(), "rewards": {"a": np.zeros(10)}}, r"rewards has no entry for agent 'b'"),
-        ({**flat(), "rewards": np.zeros((10, 3))}, r"rewards has 3 agents; there are 2"),
+        (
+            {**flat(), "rewards": np.zeros((10, 3))},
+            r"rewards has shape \(10, 3\); expected \(rows,\) for the team, or \(rows, 2\)",
+        ),
+        ({**flat(), "rewards": [np.zeros(10)]}, r"rewards has 1 entry; there are 2 agents"),
         ({**flat(), "rewards": "many"}, r"rewards holds <U4, not numbers"),
         ({**flat(), "observations": np.zeros((10, 5))}, r"observations has shape \(10, 5\)"),
         ({**flat(), "observations": [np.zeros((10, 5))]}, r"only one agent \(agent_0\)"),
         (
             {**flat(), "actions": {"a": np.zeros((10, 2)), "b": np.zeros(10, int)}},
-            r"actions of 'b' has shape \(10,\); expected \(rows, size\)",
+            r"actions of 'b' has shape \(10,\); expected \(rows, size\).*a\[:, None\]",
         ),
         (
             {**flat(), "actions": {"a": np.zeros((10, 2)), "b": np.zeros((10, 1), int)}},
@@ -260,6 +264,15 @@ def episode(steps=3, extra=1, seed=0):
         ),
         ([episode(), {**episode(), "rewards": [0.0, np.nan, 0.0]}], "NaN at row 1 of episode 1"),
         ([{**episode(), "states": np.zeros((3, 2))}], "Episode 0: states and observations"),
+        (
+            [{**episode(), "terminated": np.zeros(3, bool)}],
+            r"Episode 0: terminated has shape \(3,\); expected one True or False an episode",
+        ),
+        (
+            [{**episode(), "rewards": np.zeros((3, 1))}],
+            r"Episode 0: rewards has shape \(3, 1\); expected \(rows,\) for the team",
+        ),
+        ([episode(1)], "Next actions are missing.*one more row of actions in from_episodes"),
     ],
 )
 def test_wrong_episodes_are_refused_with_a_sentence_that_names_the_episode(episodes, sentence):
@@ -293,3 +306,12 @@ def test_too_few_rewards_are_not_blamed_on_the_actions():
     }
     with pytest.raises(DataError, match="Episode 0: rewards has 3 rows and observations of"):
         Dataset.from_episodes([episode])
+
+
+def test_a_dataset_says_how_many_last_steps_were_left_out_for_want_of_what_followed():
+    cut = [episode(extra=0, seed=seed) for seed in range(3)]
+    ended = {**episode(extra=0), "terminated": True}
+    assert Dataset.from_episodes([*cut, ended]).info["last_steps_left_out"] == 3
+    assert Dataset.from_arrays(**flat()).info["last_steps_left_out"] == 2
+    assert "last_steps_left_out" not in Dataset.from_episodes([episode()]).info
+    assert "last_steps_left_out" not in Dataset.from_episodes([ended]).info

@@ -47,6 +47,23 @@ def test_what_is_neither_a_folder_nor_a_name_is_refused(tmp_path) -> None:
     assert not cache.is_folder("tag-random")
 
 
+def test_a_dataset_folder_whose_name_is_near_is_suggested(tmp_path, monkeypatch) -> None:
+    for name in ("my-robots", "my-robott"):
+        (tmp_path / "logs" / name).mkdir(parents=True)
+    (tmp_path / "logs" / "my-robots" / "dataset.json").touch()  # the other is no dataset
+    for place, name in (("logs", "my-robot"), (".", "logs/my-robot")):
+        monkeypatch.chdir(tmp_path / place)
+        with pytest.raises(InputError, match=f"Did you mean '{name}s'"):
+            cache.is_folder(name)
+
+
+def test_data_that_is_no_text_is_refused() -> None:
+    import spacql
+
+    with pytest.raises(InputError, match="The data is a NoneType; expected a Dataset, a folder"):
+        spacql.train("bc", None)
+
+
 def test_a_run_s_seed_finds_one_of_five_datasets_or_of_five_for_development(
     tmp_path, monkeypatch
 ) -> None:

@@ -37,12 +37,12 @@ def test_a_time_that_is_missing_is_an_empty_cell(column, store, tmp_path):
     whole = read("parquet", store(tmp_path / "a.parquet", table(step=times())))
     assert whole.identity == from_table(table(), {}, "x").identity
     file = store(tmp_path / "b.parquet", table(**{column: times(empty=11)}))
-    with pytest.raises(DataError, match=f"'{column}' is empty in 1 rows"):
+    with pytest.raises(DataError, match=rf"'{column}' is empty at data row 12\."):
         read("parquet", file)
 
 
 def test_a_row_of_nobody_is_refused():
-    with pytest.raises(DataError, match="'agent' is empty in 1 rows"):
+    with pytest.raises(DataError, match=r"'agent' is empty at data row 12\."):
         from_table(table(agent=np.array([*"abababababa", ""], object)), {}, "x")
 
 
@@ -88,3 +88,18 @@ def test_columns_that_hold_no_cells_are_named_as_not_used(store, tmp_path):
     brought = table(path=[[1, 2]] * 12)
     dataset = read("parquet", store(tmp_path / "x.parquet", brought))
     assert dataset.info["columns_not_used"] == ["path"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("", r"'obs' is empty at episode 0, step 2, 'b'\. Fill in or drop"),
+        ("nan", r"'obs' holds 'nan', which counts as empty, at episode 0, step 2, 'b'\."),
+        ("abc", r"'obs' holds 'abc' at episode 0, step 2, 'b', which is no number"),
+    ],
+)
+def test_a_bad_cell_is_told_by_its_episode_step_and_agent(cell, sentence):
+    column = np.array(list(map(str, table()["obs"])), object)
+    column[5] = cell
+    with pytest.raises(DataError, match=sentence):
+        from_table(table(obs=column), {}, "x")

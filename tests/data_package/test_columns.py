@@ -107,3 +107,38 @@ def test_a_column_of_agents_that_differs_in_every_row_is_refused_at_once():
     brought |= {"episode": np.arange(rows) // 100, "agent": np.arange(rows)}
     with pytest.raises(DataError, match="do not have the same steps"):
         from_table(brought, {}, "x")  # one look at all rows per agent would take hours
+
+
+def test_the_import_says_whose_last_step_it_left_out(tmp_path, capsys):
+    for name, more, said in (
+        ("none", {}, "The last step of 2 episodes was left out: no observation follows it."),
+        ("one", {"terminal": last_of("a")}, "The last step of 1 episode was left out:"),
+    ):
+        brought = table(**more)
+        lines = [list(brought), *zip(*brought.values(), strict=True)]
+        (tmp_path / "x.csv").write_text("\n".join(",".join(map(str, line)) for line in lines))
+        assert run("data", "import", "csv", tmp_path / "x.csv", "--out", tmp_path / name) == 0
+        assert said in capsys.readouterr().out
+        assert run("data", "inspect", tmp_path / name) == 0
+        assert said.split(":")[0] in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("key", ["episode", "step", "reward"])
+def test_a_column_that_is_missing_is_looked_for_among_those_that_are_there(key):
+    brought = {("paid" if name == key else name): column for name, column in table().items()}
+    listed = ", ".join(brought)
+    with pytest.raises(DataError, match=rf"no column '{key}'.*Columns: {listed}\. .*--mapping"):
+        from_table(brought, {}, "x")
+
+
+def test_actions_out_of_bounds_are_answered_with_what_the_command_offers(tmp_path, capsys):
+    brought = table(action=2 * table()["action"])
+    lines = [list(brought), *zip(*brought.values(), strict=True)]
+    (tmp_path / "x.csv").write_text("\n".join(",".join(map(str, line)) for line in lines))
+    words = ("data", "import", "csv", tmp_path / "x.csv")
+    assert run(*words, "--out", tmp_path / "out") == 2
+    said = capsys.readouterr().err
+    assert "--mapping" in said
+    for choice in ("--bounds clip", "--bounds rescale"):
+        assert choice in said
+        assert run(*words, "--out", tmp_path / choice, *choice.split()) == 0

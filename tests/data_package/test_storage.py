@@ -219,6 +219,16 @@ def test_a_killed_writer_leaves_no_folder_and_the_next_one_clears_its_remains(tm
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_what_is_no_dataset_is_not_saved_and_the_order_is_said(tmp_path):
+    for arguments, found in (
+        ((str(tmp_path / "x"), build()), "not str and Dataset"),
+        ((build(), None), "not Dataset and NoneType"),
+    ):
+        with pytest.raises(InputError, match=f"a Dataset and then a folder, {found}"):
+            save_dataset(*arguments)
+    assert not any(tmp_path.iterdir())
+
+
 def test_loading_maps_the_arrays(tmp_path):
     save_dataset(build(), tmp_path / "toy")
     dataset = load_dataset(tmp_path / "toy")

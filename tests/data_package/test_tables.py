@@ -102,7 +102,11 @@ def broken(rows):
     yield "line 2: 7 cells", HEADER, [rows[0][:-1], *rows[1:]]
     yield "no rows", HEADER, []
     yield "two columns 'episode'", ["episode", *HEADER[:1], *HEADER[2:]], rows
-    yield "is empty in 1 rows", HEADER, [[*rows[0][:3], "", *rows[0][4:]], *rows[1:]]
+    yield (
+        "is empty at episode day0, step 0, 'kitchen'",
+        HEADER,
+        [[*rows[0][:3], "", *rows[0][4:]], *rows[1:]],
+    )
     yield "No columns of actions", [h.replace("action", "push") for h in HEADER], rows
 
 

@@ -267,3 +267,13 @@ def test_short_episodes_of_costs_are_not_held_to_the_longest_ones_best():
     best = evaluator.dataset.team_reward[evaluator.dataset.transition_rows()].max()
     assert evaluator.highest == pytest.approx(float(best * evaluator.steps.mean()))
     assert evaluator.highest > evaluator.log.mean
+
+
+def test_returns_that_are_all_the_same_correlate_with_nothing():
+    evaluator = Evaluator(log(20))
+    imagined = np.array([[1.0, 2.0, 4.0]])
+    for true, expected in (([2.0, 4.0, 8.0], 1.0), ([0.3, 0.3, 0.3 + 1e-9], None)):
+        evaluator.__dict__["replayed"] = (imagined, np.array(true))
+        evaluator.__dict__.pop("trust", None)
+        found = evaluator.trust.correlation
+        assert found == (expected if expected is None else pytest.approx(expected))

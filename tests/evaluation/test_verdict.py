@@ -50,6 +50,12 @@ def test_a_policy_is_not_called_far_from_a_log_too_short_to_say(dataset):
     assert far(pushing(100.0), short) == ""
 
 
+def test_a_policy_is_not_called_far_from_a_constant_action_that_it_repeats(dataset):
+    constant = replace(dataset, joint_actions=np.zeros_like(dataset.joint_actions))
+    assert far(pushing(1e-4), constant) == ""
+    assert "far from the log (a in 100 %" in far(pushing(100.0), constant)
+
+
 def test_a_curve_that_still_moves_is_named_and_one_that_settled_is_not():
     random = np.random.default_rng(0)
     noise = 0.01 * random.normal(size=500)
@@ -57,6 +63,7 @@ def test_a_curve_that_still_moves_is_named_and_one_that_settled_is_not():
     assert "had not settled" in moving(rows(rising + noise))
     assert moving(rows(settled + noise)) == ""
     assert moving(rows([1.0, 2.0])) == ""
+    assert moving(rows(240 - 0.1 * rising)) == "", "that is a trifle"
 
 
 def test_saturated_actors_and_policies_far_from_the_log_are_named(dataset):

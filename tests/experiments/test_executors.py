@@ -212,7 +212,7 @@ def test_a_run_killed_in_the_middle_resumes_to_identical_bits_also_from_the_chec
     assert f"set aside as damaged-{newest.name}" in told[1].note
     assert told[2].round > 20, "it did not begin anew"
     assert told[-1] == Event("done", record=summary(killed))
-    assert "no task 'toy'" in told[-1].record["note"]
+    assert "No simulator is known for 'toy'" in told[-1].record["note"]
     worker.work(run, tmp_path / "whole", lambda event: None)
     for file in ("metrics.jsonl", "policy.safetensors", "policy.json"):
         assert (killed / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), file

@@ -88,6 +88,21 @@ def test_a_kill_says_what_is_kept_and_what_goes_on(runs) -> None:
     assert stop.value.again == "--resume"
 
 
+def test_a_kill_promises_no_checkpoint_that_is_not_there(runs, tmp_path) -> None:
+    for count, sentence in (
+        (0, "1 of 3 runs have ended; the others have no checkpoint yet and begin anew."),
+        (1, "; the newest checkpoints of 1 of the others are kept, the rest begin anew."),
+        (2, "; the others keep their newest checkpoints."),
+    ):
+        if count:
+            (tmp_path / runs[count].place / "checkpoints").mkdir(parents=True)
+            (tmp_path / runs[count].place / "checkpoints" / "00000010.checkpoint").touch()
+        executor = Scripted((0, Event("done", record=RECORD)), (0, "kill"))
+        executor.folder = tmp_path
+        with pytest.raises(Interrupted, match=sentence):
+            execute(runs, executor, label=lambda run: run.place, title="all", quiet=True)
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(5, "5 s"), (600, "10 min"), (9000, "2.5 h")])
 def test_durations_have_the_unit_of_their_size(seconds, text) -> None:
     assert duration(seconds) == text

@@ -91,6 +91,7 @@ def test_a_fit_goes_on_only_with_the_budget_and_the_workers_that_it_began_with(t
     ):
         with pytest.raises(InputError, match=said):
             fit_module.open_folder(tmp_path / "fit", other)
+    fit_module.open_folder(tmp_path / "fit", replace(plan(1.0, 1), data="moved"))
 
 
 def test_a_fit_whose_plan_says_nothing_of_a_budget_goes_on(tmp_path):
@@ -117,6 +118,16 @@ def test_a_log_named_like_a_benchmark_gets_no_settings_of_it():
     assert mine == other
 
 
+@pytest.mark.parametrize("share", [0.999, 0.001])
+def test_a_share_that_leaves_too_few_episodes_on_a_side_is_refused(share):
+    with pytest.raises(InputError, match=r"each needs at least 4\. .* from 0\.2 to 0\.8\."):
+        fit_module.make_plan(log(20), "quick", None, share, 0, "model", 1)
+    with pytest.raises(InputError, match=r"each needs at least 5\."):
+        fit_module.make_plan(log(100), "quick", None, share, 0, "model", 1)
+    for edge in (0.2, 0.8):
+        fit_module.make_plan(log(20), "quick", None, edge, 0, "model", 1)
+
+
 def test_short_logs_get_short_trainings():
     steps = [portfolio.training_steps(log(n), 512, "thorough") for n in (20, 2000)]
     assert steps[0] == portfolio.LEAST_STEPS < steps[1] < portfolio.STEPS["thorough"]
@@ -130,6 +141,24 @@ def test_a_budget_shortens_trainings():
         assert short["config"]["rounds"] < long["config"]["rounds"]
     with pytest.raises(InputError, match="budget"):
         fit_module.make_plan(*arguments, 0.0, 0.2, 0, "model", 1)
+
+
+def test_a_budget_that_cannot_be_met_or_used_up_is_told():
+    dataset = log(200)
+
+    def said(budget, level="quick", workers=2):
+        plan = fit_module.make_plan(dataset, level, budget, 0.2, 0, "model", workers)
+        runs = [fit_module.PlannedRun.from_json(run) for run in plan.runs]
+        return fit_module.expectation(plan, runs, dataset, workers)
+
+    assert "The budget of 0.01 min cannot be met: this is the shortest." in said(0.01)
+    assert "The budget of 1000 min is not used up: trainings are at most 10 t" in said(1000.0)
+    assert "--thorough tries more" in said(1000.0)
+    assert "--thorough" not in said(10_000.0, level="thorough")
+    assert "about 2 min" in said(2.0)
+    assert "about 4 min" in said(4.0, "normal")
+    for within in (said(None), said(2.0), said(4.0, "normal"), said(1.5, workers=8)):
+        assert "budget" not in within
 
 
 def row(label, low, mean, high):
@@ -170,3 +199,10 @@ def test_words_warn_of_leaving_the_log_and_of_a_poor_model():
     said = words.summary("likely gain", chosen, row("log", 0, 1, 2), None, {"correlation": 0.1})
     assert "a in 50 % of the states" in said
     assert "trust these numbers little" in said
+
+
+def test_a_model_that_equal_returns_cannot_test_is_not_called_poor():
+    chosen, logged = row("x", 3, 4, 5), row("log", 1, 1, 1)
+    said = words.summary("likely gain", chosen, logged, None, {"correlation": None})
+    assert "all returned the same, so the learnt model could not be tested" in said
+    assert "poorly" not in said

@@ -61,6 +61,11 @@ def test_a_place_that_names_no_file_is_refused_with_a_sentence(out, tmp_path):
         export(tmp_path, Path(out))
 
 
+def test_a_policy_that_is_not_there_is_called_that(tmp_path):
+    with pytest.raises(InputError, match=r"no run and no policy .*nothing\. `spacql runs` lists"):
+        export(tmp_path / "nothing", tmp_path / "team.onnx")
+
+
 def test_what_has_no_onnx_form_is_refused(tmp_path):
     Policy((Uniform(2, (-1.0,), (1.0,)),) * 2, agents=("a", "b")).save(tmp_path / "policy")
     with pytest.raises(InputError, match="actor of a is a Uniform"):

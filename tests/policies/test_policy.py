@@ -1,4 +1,6 @@
 import json
+import os
+import stat
 from dataclasses import replace
 
 import equinox as eqx
@@ -53,6 +55,16 @@ def test_saving_and_loading_keeps_every_bit(policy, tmp_path):
         jax.tree.map(np.testing.assert_array_equal, loaded, policy)
     for ours, theirs in zip(policy.act(observations()), loaded.act(observations()), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_umask_decides_who_may_read_weights_and_text(tmp_path):
+    usual = os.umask(0o027)
+    try:
+        networks().save(tmp_path / "team")
+    finally:
+        os.umask(usual)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert modes == {"team.json": 0o640, "team.safetensors": 0o640}
 
 
 def test_each_actor_sees_its_own_observation_alone():

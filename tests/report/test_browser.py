@@ -1,7 +1,9 @@
 """The page in a real browser: it draws, plays and sorts, says no error, and runs no stranger."""
 
+import json
 import shutil
 import warnings
+from itertools import pairwise
 
 import pytest
 from report_toy import three_seeds, write_fit, write_run
@@ -188,6 +190,28 @@ def test_a_script_that_got_into_the_page_would_not_run_either(browser, page, tmp
     browser.get(hurt.as_uri())
     assert browser.title not in ("owned", "1")
     assert any("Content Security Policy" in e["message"] for e in browser.get_log("browser"))
+
+
+def test_a_phone_shows_the_interval_and_fewer_ticks_and_does_without_the_bound(browser, tmp_path):
+    fit = write_fit(tmp_path / "fit", {"bc": -25.0, "aspac": -15.0})
+    described = json.loads((fit / "fit.json").read_text())
+    for row in described["table"]:
+        row["bound"] = row["mean"] - 1
+    (fit / "fit.json").write_text(json.dumps(described))
+    size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(report([fit], tmp_path / "report.html").as_uri())
+    heads = [button.text for button in all_of(browser, "#scores thead button") if button.text]
+    ticks = [tick.rect for tick in all_of(browser, "#scores .ticks span") if tick.is_displayed()]
+    table, around = (
+        find(browser, f"#scores {place}").rect["width"] for place in ("table", ".wide")
+    )
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert heads == ["policy", "return", "90 % interval"]
+    assert table <= around
+    assert len(ticks) > 1
+    for left, right in pairwise(ticks):
+        assert left["x"] + left["width"] < right["x"]
 
 
 def test_the_page_of_a_fit_is_drawn_and_fits_a_phone(browser, tmp_path):

@@ -25,12 +25,14 @@ def text(folder):
 
 def test_the_verdict_comes_first_and_the_chosen_policy_leads_the_plot(text):
     lead = re.search(r'class="lead">(.*?)</p>', text)[1]
-    assert lead == ("Likely gain. aspac-loose is expected to return 150 (90 %: 130 to 170); the "
-                    "log&#39;s held-out episodes returned 100.")  # fmt: skip
+    assert lead == (
+        "Likely gain. aspac-loose is expected to return 150.0 (90 %: 130.0 to 170.0); the "
+        "log&#39;s held-out episodes returned 100.0."
+    )
     scores = text.split('<section id="scores">')[1].split("</section>")[0]
     assert re.findall(r'class="name s\d">(.*?)<', scores) == ["aspac-loose ★", "bc"]
     assert scores.count('class="log"') == 2 + 1  # and in the legend
-    assert "what the log&#39;s 10 held-out episodes returned: 100 (90.0 to 110)" in scores
+    assert "what the log&#39;s 10 held-out episodes returned: 100.0 (90.0 to 110.0)" in scores
 
 
 def test_the_bound_that_the_choice_was_by_stands_beside_the_wider_interval(folder, text, tmp_path):
@@ -42,7 +44,10 @@ def test_the_bound_that_the_choice_was_by_stands_beside_the_wider_interval(folde
         row["bound"] = bound
     (place / "fit.json").write_text(json.dumps(described))
     said = report([place], tmp_path / "r.html").read_text()
-    assert "146</td>" in said
+    assert re.search(r'class="sortable dots spare".*lower bound</button></th></tr>', said), (
+        "the last column, which a narrow screen does without"
+    )
+    assert "146.0</td>" in said
     assert "The intervals are wider: what held the truth nine times in ten" in said
     described["table"][0]["bound"] = "high"
     (place / "fit.json").write_text(json.dumps(described))
@@ -57,6 +62,24 @@ def test_the_command_names_the_budget_that_the_fit_had(folder, tmp_path):
     assert fits.command(fits.read(place)).endswith("--quick --budget 20.0 --workers 2")
 
 
+def test_a_fit_that_was_interrupted_says_how_far_it_is_and_how_to_go_on(folder, tmp_path):
+    place = tmp_path / "fit"
+    shutil.copytree(folder, place)
+    (place / "fit.json").unlink()
+    runs = [{"folder": label} for label in ("bc", "aspac-loose", "td3bc")]
+    plan = {"task": "no-world", "runs": runs, "level": "quick", "data": "logs/my-log"}
+    (place / "plan.json").write_text(json.dumps(plan))
+    text = report([place], tmp_path / "r.html").read_text()
+    assert re.search(r'class="lead">(.*?)</p>', text)[1] == (
+        "The fit of logs/my-log is not finished (2 of 3 trainings). The same command goes on: "
+        f"<code>spacql fit --data logs/my-log --out {place} --quick</code>."
+    )
+    assert 'id="scores"' not in text, "there is nothing to plot"
+    shutil.rmtree(place / "runs")  # it had only begun
+    text = report([place], tmp_path / "r.html").read_text()
+    assert "not finished (0 of 3 trainings)" in text
+
+
 def test_the_words_the_trust_and_the_distance_per_agent_are_there(text):
     assert "<strong>Likely gain. </strong>A gain is likely." in text
     assert "with a correlation of 0.88" in text
@@ -65,6 +88,27 @@ def test_the_words_the_trust_and_the_distance_per_agent_are_there(text):
     assert "No scores on" not in text
     assert "spacql fit --data my-log --out" in text
     assert "in truth" not in text  # nobody knows it
+
+
+def test_a_model_that_could_not_be_tested_has_no_correlation(folder, tmp_path):
+    place = tmp_path / "fit"
+    shutil.copytree(folder, place)
+    described = json.loads((place / "fit.json").read_text())
+    described["trust"]["correlation"] = None
+    (place / "fit.json").write_text(json.dumps(described))
+    assert "with a correlation of" not in report([place], tmp_path / "r.html").read_text()
+
+
+def test_warnings_of_the_chosen_policy_come_first_and_the_others_are_folded(folder, tmp_path):
+    place = tmp_path / "fit"
+    shutil.copytree(folder, place)
+    described = json.loads((place / "fit.json").read_text())
+    for row in described["table"]:
+        row["warnings"] = [f"Ask `{row['label']}`."]
+    (place / "fit.json").write_text(json.dumps(described))
+    said = report([place], tmp_path / "r.html").read_text().split("Calls for a second look</h4>")[1]
+    assert said.startswith("<ul><li>aspac-loose: Ask <code>aspac-loose</code>.</li></ul><details>")
+    assert "<li>bc: Ask <code>bc</code>.</li></ul></details>" in said
 
 
 def test_the_truth_stands_beside_the_estimate_where_it_is_known(folder, tmp_path):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from spacql.report.markup import data, number, short, span, table, tag
+from spacql.report.markup import data, minus, number, prose, short, span, table, tag
 
 
 @given(st.text())
@@ -28,6 +28,16 @@ def test_elements_nest_without_being_escaped_twice():
     assert tag("p", tag("b", "a & b"), None, ["c", "<d>"]) == Markup(
         "<p><b>a &amp; b</b>c&lt;d&gt;</p>"
     )
+
+
+def test_numbers_in_prose_get_a_real_minus_and_names_keep_their_hyphen():
+    said = "Expected -3.5 (90 %: -5 to 1); td3bc-2 is not."
+    assert minus(said) == "Expected −3.5 (90 %: −5 to 1); td3bc-2 is not."
+
+
+def test_sentences_for_the_terminal_become_markup_that_is_escaped():
+    assert prose("Try `fit --x -1` < -2.") == "Try <code>fit --x -1</code> &lt; −2."
+    assert prose("One ` alone") == "One ` alone"
 
 
 def test_numbers_have_no_negative_zero_and_none_is_a_dash():

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from spacql.report import Section, report, write
 from spacql.report.repeat import command
 from spacql.report.source import gather
 from spacql.report.teams import teams
+from spacql.runs import no_simulator
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'
@@ -81,6 +83,9 @@ def test_what_the_log_says_is_shown_as_returns_where_there_are_no_scores(tmp_pat
     text = report([tmp_path], tmp_path / "r.html").read_text()
     shown = text.split("Without a simulator")[1].split("</table>")[0]
     assert "return that the log speaks for" in shown
+    assert (
+        "trained on the episodes that it is judged by, so these estimates are optimistic" in shown
+    )
     assert "[4.00, 6.00]" in shown
     assert "the log itself: 3.00" in shown
     assert "<td>fqe</td>" in shown
@@ -99,7 +104,22 @@ def test_runs_without_scores_say_why_and_still_show_their_training(tmp_path):
     write_run(tmp_path / "a", dataset="my-log", task="my-log", score=None)
     text = report([tmp_path], tmp_path / "r.html").read_text()
     assert "No scores on my-log. Not evaluated: no such world." in text
+    assert "what uniform actions get" not in text
+    assert 'id="scores"' not in text, "there is nothing to plot"
+    assert "log&#39;s score" not in text
     assert "td error" in text
+
+
+def test_logs_without_a_simulator_are_no_mistake_and_need_one_sentence(tmp_path):
+    for name in ("mine", "yours"):
+        folder = write_run(tmp_path / name, dataset=name, task=name, score=None)
+        result = json.loads((folder / "result.json").read_text())
+        (folder / "result.json").write_text(json.dumps(result | {"note": no_simulator(name)}))
+    lead = re.search(r'class="lead">(.*?)</p>', report([tmp_path], tmp_path / "r.html").read_text())
+    assert unescape(lead[1]) == (
+        "No simulator is known for 'mine', 'yours', so there is no score; ask the log: "
+        "spacql evaluate RUN --offline"
+    )
 
 
 def test_our_results_fit_into_five_megabytes_with_all_algorithms(tmp_path):

@@ -53,7 +53,7 @@ def test_a_non_finite_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path: Pa
     tiny = {name: value for name, value in TINY.items() if name != "samples"}
     first = train("td3bc", toy_dataset(), out=folder, **tiny)
     assert first.score is None
-    assert "no task 'toy'" in first.result["note"]
+    assert "No simulator is known for 'toy'" in first.result["note"]
     longer = {**tiny, "rounds": 60}
     broken = toy_dataset()
     broken.team_reward[3::7] = np.nan
@@ -78,7 +78,7 @@ def test_a_folder_with_a_run_is_not_overwritten(tmp_path: Path) -> None:
     other = describe(
         "spacql", configure("spacql", overrides={**TINY, "alpha": 9.0}), toy_dataset(), 0
     )
-    with pytest.raises(InputError, match="another alpha"):
+    with pytest.raises(InputError, match=r"another alpha \(.*, not 9\.0\): give the same --alpha"):
         open_folder(tmp_path / "run", other, resume=True)
     other = describe("spacql", configure("spacql", overrides=TINY), toy_dataset(seed=1), 0)
     with pytest.raises(InputError, match="another dataset"):
@@ -219,3 +219,13 @@ def test_what_a_kill_left_of_the_first_file_is_no_run_and_no_hindrance(tmp_path:
     (tmp_path / "run" / f".run.tmp-{dead.pid}-0a1b2c3d.json").write_text("{")
     open_folder(tmp_path / "run", described, resume=False)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["run.json"]
+
+
+def test_what_a_training_warns_of_comes_as_python_warnings(tmp_path: Path, monkeypatch) -> None:
+    said = ["The values are too high.", "The curve still moves."]
+    monkeypatch.setattr("spacql.evaluation.verdict.of_run", lambda *_: said)
+    with pytest.warns(UserWarning, match="The values are too high") as caught:
+        train("bc", toy_dataset(), out=tmp_path, rounds=4, batch_size=8, hidden=(4,))
+    ours = [warning for warning in caught if warning.category is UserWarning]
+    assert [str(warning.message) for warning in ours] == said
+    assert {warning.filename for warning in ours} == {__file__}  # where it was called

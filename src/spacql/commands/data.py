@@ -159,6 +159,8 @@ def data_inspect(
 
 
 def _summary(datasets: "dict[Path, Dataset]", json: bool, unused: Sequence[str] = ()) -> None:
+    from spacql.data.advice import left_out
+
     rows = [
         {
             "path": str(path),
@@ -171,6 +173,7 @@ def _summary(datasets: "dict[Path, Dataset]", json: bool, unused: Sequence[str] 
             "return_mean": float(dataset.team_returns.mean()),
             "return_std": float(dataset.team_returns.std()),
             **({"columns_not_used": [*unused]} if unused else {}),
+            **({"left_out": cut} if (cut := left_out(dataset)) else {}),
         }
         for path, dataset in datasets.items()
     ]
@@ -191,6 +194,8 @@ def _summary(datasets: "dict[Path, Dataset]", json: bool, unused: Sequence[str] 
             f"{row['agents']} agents, return {row['return_mean']:z.1f} ± {row['return_std']:z.1f}; "
             + "; ".join(more)
         )
+        if "left_out" in row:
+            print(row["left_out"])
 
 
 def _print_json(value: Any) -> None:

@@ -35,6 +35,7 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
         seed: Seed of the data and of the training, 0 to 4.
     """
     import shutil
+    import warnings
 
     from spacql import arguments
     from spacql.commands.train import ONE_SEED
@@ -67,7 +68,10 @@ def demo(out: Path = Path("runs/demo"), rounds: int = 500, seed: int = 0) -> Non
             advance(now.round - done, score)
             done = now.round
 
-        run = train("spacql", dataset, seed=seed, out=out, report=report, rounds=rounds, **QUICK)
+        with warnings.catch_warnings(action="ignore"):  # so short a training warns of its length
+            run = train(
+                "spacql", dataset, seed=seed, out=out, report=report, rounds=rounds, **QUICK
+            )
     scored = run.result["evaluation"]
     low, high = scored["score_interval"]
     print(

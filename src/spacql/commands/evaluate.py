@@ -21,7 +21,8 @@ def evaluate(
 
     RUN is the folder of a run, or of one seed in it, or what `spacql fit` made. Offline, a log says
     what a policy would return, with a 90 % interval, and how far each agent leaves the log; what
-    the log of the training says is kept in the run's folder, where the report finds it.
+    the log of the training says, which is optimistic, is kept in the run's folder, where the report
+    finds it.
 
     Example: spacql evaluate runs/spacql-spread-random --gif spread.gif
 
@@ -98,7 +99,8 @@ def evaluate_offline(
     from spacql import records
     from spacql.data.cache import resolve
     from spacql.errors import InputError
-    from spacql.evaluation.offline import Evaluator, check_estimators
+    from spacql.evaluation.intervals import written
+    from spacql.evaluation.offline import UNTESTED, Evaluator, check_estimators
     from spacql.files import write_json
     from spacql.policies import Policy
 
@@ -128,14 +130,22 @@ def evaluate_offline(
         results.append({"folder": str(folder), **found.to_json()})
         if json:
             continue
-        print(f"{folder}: the log returned {found.log.mean:.4g} in {found.heldout:,} held-out "
+        kind = "of its" if dataset.identity == own else "held-out"
+        of_log = written(found.log.low, found.log.high)
+        print(f"{folder}: the log returned {of_log(found.log.mean)} in {found.heldout:,} {kind} "
               "episodes.")  # fmt: skip
+        if dataset.identity == own:
+            print("  The policy was trained on these episodes, so the estimate is optimistic; "
+                  "spacql fit holds some out.")  # fmt: skip
         for name, x in found.estimates.items():
-            print(f"  {name:<10} return {x.mean:.4g} (90 %: {x.low:.4g} to {x.high:.4g})")
-        if found.trust:
+            text = written(x.low, x.high)
+            print(f"  {name:<10} return {text(x.mean)} (90 %: {text(x.low)} to {text(x.high)})")
+        if found.trust and found.trust.correlation is None:
+            print(f"  {UNTESTED}")
+        elif found.trust:
             trust = found.trust
             print(f"  The model foretells held-out returns with a correlation of "
-                  f"{trust.correlation:z.2f} and a bias of {trust.bias:.4g}.")  # fmt: skip
+                  f"{trust.correlation:z.2f} and a bias of {of_log(trust.bias)}.")  # fmt: skip
         for agent, far in found.distance.items():
             print(f"  {agent}: {far:z.1f} deviations from the log, beyond 3 in "
                   f"{100 * found.outside[agent]:z.0f} % of the states")  # fmt: skip

@@ -33,11 +33,16 @@ def export(
     from spacql.errors import InputError
     from spacql.policies import Policy
     from spacql.policies.onnx import export as write
+    from spacql.policies.policy import files_of
 
     if run.is_dir() and not (run / "policy.json").exists():
         seeds = sorted(path.name for path in run.glob("seed-*") if (path / "policy.json").exists())
         hint = f" Choose one of its seeds: {', '.join(seeds)}." if seeds else ""
         raise InputError(f"There is no policy.json in {run}.{hint}")
+    if not run.is_dir() and not any(file.exists() for file in files_of(run)):
+        raise InputError(
+            f"There is no run and no policy {run}. `spacql runs` lists the runs that there are."
+        )
     policy = Policy.load(run)
     files = write(policy, out, per_agent)
     if json:

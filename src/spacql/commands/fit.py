@@ -77,6 +77,8 @@ def show(result: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from spacql.evaluation.intervals import written
+
     table = Table("policy", box=None, padding=(0, 1), header_style="underline")
     rows = result["table"]
     agents = escape(", ".join(rows[0]["distance"]))  # names come from the log
@@ -89,15 +91,17 @@ def show(result: dict[str, Any]) -> None:
     for row in rows:
         mark = "*" if row["label"] == result["chosen"] else " "
         far = ", ".join(f"{away:.1f}" for away in row["distance"].values())
-        cells = [f"{row['mean']:.4g}", f"{row['low']:.4g} to {row['high']:.4g}", far]
+        text = written(row["low"], row["high"])
+        cells = [text(row["mean"]), f"{text(row['low'])} to {text(row['high'])}", far]
         own = row["training"]
         if mixed:
             cells += [f"{own['k_eff']:.2f}", f"{own['u'][-1]:.3g}"] if "k_eff" in own else ["", ""]
         if known:
-            cells.append(f"{row['truth']['return']:.4g}" if row["truth"] else "")
+            cells.append(text(row["truth"]["return"]) if row["truth"] else "")
         table.add_row(f"{row['label']}{mark}", *cells)
     log = result["log"]
-    table.add_row("the log", f"{log['mean']:.4g}", f"{log['low']:.4g} to {log['high']:.4g}")
+    text = written(log["low"], log["high"])
+    table.add_row("the log", text(log["mean"]), f"{text(log['low'])} to {text(log['high'])}")
     for label in result["failed"]:
         table.add_row(label, "failed")
     Console().print(table)

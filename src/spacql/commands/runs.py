@@ -12,7 +12,7 @@ def runs(folder: tyro.conf.Positional[Path] = Path("runs"), /, json: bool = Fals
     """List the runs below a folder: how far each is, its score, and when it last did something.
 
     A run is running while a process holds its lock. One that is stopped goes on with the command
-    that began it, and --resume.
+    that began it, and --resume, from its newest checkpoint, whose round is shown.
 
     Example: spacql runs runs --json
 
@@ -56,7 +56,7 @@ def entry(folder: Path) -> dict[str, Any]:
     from filelock import FileLock, Timeout
 
     from spacql import records
-    from spacql.runs import finished, lock_file
+    from spacql.runs import finished, lock_file, newest_checkpoint
     from spacql.training.metrics import read_metrics
 
     described = records.run(folder)
@@ -72,6 +72,9 @@ def entry(folder: Path) -> dict[str, Any]:
                 pass
         except Timeout:
             state = "running"
+    done = rows[-1]["round"] if rows else 0
+    if state == "stopped":  # the rounds after it are done again
+        done = min(done, newest_checkpoint(folder))
     files = [path for path in folder.iterdir() if path.is_file()]
     newest = max(path.stat().st_mtime for path in files)
     return {
@@ -80,7 +83,7 @@ def entry(folder: Path) -> dict[str, Any]:
         "dataset": described["dataset"]["name"],
         "seed": described["seed"],
         "state": state,
-        "round": rows[-1]["round"] if rows else 0,
+        "round": done,
         "rounds": described["config"]["rounds"],
         "score": score,
         "when": datetime.fromtimestamp(newest).astimezone().isoformat(timespec="seconds"),

@@ -1,7 +1,7 @@
 """`spacql train ALGORITHM`: seeds in worker processes, every hyperparameter a flag."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +130,7 @@ def train_seeds(algorithm: str, config: "Training", options: Options) -> list[di
     from spacql.errors import InputError
     from spacql.experiments.executors import PlannedRun
     from spacql.experiments.running import execute
-    from spacql.runs import default_folder
+    from spacql.runs import default_folder, refuse_another
 
     name = data_name(options.data) or Path(options.data).name
     out = options.out or default_folder(algorithm, name)
@@ -138,11 +138,14 @@ def train_seeds(algorithm: str, config: "Training", options: Options) -> list[di
     executor = options.where.make(out, options.workers)
     for seed in options.seeds:
         options.where.prepare(options.data, seed, config)
-        if (out / f"seed-{seed}" / "run.json").exists() and not options.resume:
-            raise InputError(
-                f"{out / f'seed-{seed}'} holds a run already. Continue it with --resume, or choose "
-                "another --out."
-            )
+        place = out / f"seed-{seed}"
+        if (place / "run.json").exists():
+            if not options.resume:
+                raise InputError(
+                    f"{place} holds a run already. Continue it with --resume, or choose another "
+                    "--out."
+                )
+            refuse_another(place, algorithm, asdict(config), seed)
     runs = [
         PlannedRun(algorithm, data_place(options.data), seed, config, f"seed-{seed}",
                    options.episodes, options.loggers)

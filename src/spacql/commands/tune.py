@@ -152,12 +152,16 @@ def grid(algorithm: str, config: "Training", options: Options) -> tuple[str, lis
 
     from spacql.algorithms.registry import find
     from spacql.errors import InputError, suggestion
+    from spacql.evaluation.verdict import STRENGTHS
 
     known = {name: value for name, value in asdict(config).items() if name != "rounds"}
     vary = options.vary
     if vary not in known:
         if vary == "alpha":
-            raise InputError(f"{algorithm} has no alpha to tune. Choose another with --vary.")
+            own = next((name for name in STRENGTHS if name in known), None)
+            hint = f"Its own strength is {own}" if own else "Choose another"
+            raise InputError(f"{algorithm} has no alpha to tune. {hint}: --vary {own or 'NAME'}"
+                             " --values A B C.")  # fmt: skip
         raise InputError(
             f"{algorithm} has no hyperparameter {vary!r} to tune.{suggestion(vary, known)} "
             f"It has: {', '.join(sorted(known))}."

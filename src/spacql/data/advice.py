@@ -45,7 +45,22 @@ def notices(dataset: Dataset) -> list[str]:
             f"Rewards are rare: {100 * (reward != 0).mean():.2g} % of the steps have one. Expect "
             "wide intervals."
         )
+    if cut := left_out(dataset):
+        found.append(cut)
     return found
+
+
+def left_out(dataset: Dataset) -> str:
+    """What the log's rows held and the dataset does not; empty if nothing."""
+    count = dataset.info.get("last_steps_left_out", 0)
+    if not count:
+        return ""
+    episodes, it = ("1 episode", "it") if count == 1 else (f"{count:,} episodes", "them")
+    return (
+        f"The last step of {episodes} was left out: no observation follows it. To keep {it} and "
+        "the reward, bring the final observation as one more row, or mark the step as terminal if "
+        "the task itself ended there."
+    )
 
 
 def advice(dataset: Dataset, explained: list[float], kappa: float | None, place: str) -> str:

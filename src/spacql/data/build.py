@@ -129,6 +129,11 @@ def from_episodes(
             names = names or checks.agent_names(episode["observations"], agents)
             log, final = _read_episode(episode, names)
             flag = checks.array_of("terminated", episode.get("terminated", False))
+            if flag.size != 1:
+                raise DataError(
+                    f"terminated has shape {flag.shape}; expected one True or False an episode: "
+                    "whether the task itself ended it."
+                )
             ended.append(bool(checks.flags("terminated", flag.reshape(-1), 1)[0]))
         except DataError as error:
             raise DataError(f"Episode {number}: {error}") from error

@@ -9,7 +9,7 @@ from filelock import FileLock
 from spacql.data import behaviours, collect
 from spacql.data.dataset import Dataset
 from spacql.data.storage import load_dataset
-from spacql.errors import InputError
+from spacql.errors import InputError, suggestion
 from spacql.files import plain_disk_errors
 from spacql.threads import cores
 
@@ -31,6 +31,11 @@ def resolve(name_or_dir: str | Path, seed: int = 0) -> Dataset:
     A run's seed k uses dataset k, as published; there are five, so that seed 5 uses dataset 0.
     Seeds from 100 on use the five datasets for development, 100 to 104.
     """
+    if not isinstance(name_or_dir, str | Path):
+        raise InputError(
+            f"The data is a {type(name_or_dir).__name__}; expected a Dataset, a folder, or a name "
+            "such as 'spread-random'."
+        )
     return load_dataset(resolve_folder(name_or_dir, seed))
 
 
@@ -58,13 +63,14 @@ def is_folder(name_or_dir: str | Path) -> bool:
         return True
     name = str(name_or_dir)
     if name not in collect.NAMES:
+        near = suggestion(name, (str(x.parent) for x in Path(name).parent.glob("*/dataset.json")))
         if os.sep in name or Path(name).exists():
             raise InputError(
                 f"{name} is no dataset folder: it holds no dataset.json. "
-                "See `spacql data import --help` for logs in other formats."
+                f"See `spacql data import --help` for logs in other formats.{near}"
             )
         try:
             collect.parse(name)
         except InputError as error:
-            raise InputError(f"{error} There is no folder {name!r} here either.") from error
+            raise InputError(f"{error} There is no folder {name!r} here either.{near}") from error
     return False

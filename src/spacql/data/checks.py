@@ -81,7 +81,8 @@ def per_agent(field: str, value: Any, agents: Sequence[str], ndim: int = 2) -> l
             raise DataError(f"{field} has shape {stacked.shape}; expected {shape}.")
         parts = [stacked[:, i] for i in range(stacked.shape[1])]
     if len(parts) != len(agents):
-        raise DataError(f"{field} has {len(parts)} agents; there are {len(agents)}.")
+        entries = "1 entry" if len(parts) == 1 else f"{len(parts)} entries"
+        raise DataError(f"{field} has {entries}; there are {len(agents)} agents.")
     arrays = [as_array(field, part, ndim, agent) for agent, part in zip(agents, parts, strict=True)]
     for agent, array in zip(agents, arrays, strict=True):
         if ndim == 2 and array.shape[1] == 0:
@@ -95,6 +96,11 @@ def reward_parts(value: Any, agents: Sequence[str]) -> list[np.ndarray]:
         value = array_of("rewards", value)
     if not isinstance(value, Mapping | list | tuple):
         value = array_of("rewards", value)
+        if value.shape[1:] not in ((), (len(agents),)):
+            raise DataError(
+                f"rewards has shape {value.shape}; expected (rows,) for the team, or (rows, "
+                f"{len(agents)}) with a column an agent."
+            )
         if value.ndim == 1:
             value = [value] * len(agents)
     return per_agent("rewards", value, agents, ndim=1)
@@ -120,7 +126,8 @@ def as_array(field: str, value: Any, ndim: int, agent: str | None = None) -> np.
     array = array_of(field, value, agent)
     if array.ndim != ndim:
         expected = {1: "(rows,)", 2: "(rows, size)"}[ndim]
-        raise DataError(f"{_of(field, agent)} has shape {array.shape}; expected {expected}.")
+        hint = " One number a row is brought as a[:, None]." if array.ndim == 1 else ""
+        raise DataError(f"{_of(field, agent)} has shape {array.shape}; expected {expected}.{hint}")
     return array
 
 
@@ -255,9 +262,10 @@ def within_bounds(
             raise DataError(
                 f"actions of {agent!r} at {where(row)}, column {column} is "
                 f"{array[row, column]:.6g}, outside [{lows[column]:g}, {highs[column]:g}] "
-                f"({count} {'row' if count == 1 else 'rows'} in all). Pass the true action_low "
-                "and action_high, or bounds='clip' to clip, or bounds='rescale' to take "
-                "the range found in the data for the bounds."
+                f"({count} {'row' if count == 1 else 'rows'} in all). Give the true action_low "
+                "and action_high (of a table in the file of its --mapping), or clip what lies "
+                "outside (bounds='clip', or --bounds clip), or take the range found in the data "
+                "for the bounds (bounds='rescale', or --bounds rescale)."
             )
         elif outside.any():
             record[agent] = {"rows": int(outside.any(axis=1).sum())}

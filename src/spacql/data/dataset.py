@@ -60,6 +60,7 @@ class Info(msgspec.Struct, frozen=True):
     name: str = ""
     seed: int | None = None
     reference: Reference | None = None
+    last_steps_left_out: int = 0  # of episodes whose log ends before what followed was seen
 
 
 @dataclass(frozen=True, eq=False, repr=False)

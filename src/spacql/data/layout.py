@@ -81,6 +81,7 @@ def build(
             "There is no complete episode: each has one row, and no next observation is given."
         )
     final = starts[1:] - 1
+    cut = 0 if final_observations is not None else int((~terminated).sum())
     terminated = terminated[kept]
     # Without next observations the last row of an episode that time ended became its final row.
     known = (
@@ -127,13 +128,15 @@ def build(
         info={
             "name": options.task,
             **({"actions": record} if record else {}),
+            **({"last_steps_left_out": cut} if cut else {}),
             **(options.info or {}),
         },
     )
     if len(dataset.target_rows()) == 0:
         raise DataError(
             "Next actions are missing everywhere: no row's next joint action is known, and every "
-            "target needs one. Bring next_actions, or episodes of more than one step."
+            "target needs one. Bring what was done next (next_actions of from_arrays, or one more "
+            "row of actions in from_episodes), or episodes of more than one step."
         )
     return dataset
 

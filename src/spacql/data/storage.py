@@ -187,6 +187,9 @@ class _Column:
 
 def save_dataset(dataset: Dataset, path: Path | str) -> None:
     """Write a dataset to a new folder. Equal datasets give equal bytes."""
+    if not isinstance(dataset, Dataset) or not isinstance(path, Path | str):
+        found = f"{type(dataset).__name__} and {type(path).__name__}"
+        raise InputError(f"save_dataset takes a Dataset and then a folder, not {found}.")
     with DatasetWriter(path, dataset.spec, dataset.info, dataset.prey) as writer:
         writer.extend(dataset)
 

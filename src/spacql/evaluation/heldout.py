@@ -1,4 +1,8 @@
-"""Episodes held out: what learns never sees them, and what is said of a policy is said there."""
+"""Episodes held out: what judges learns from the others, and what is said of a policy is said here.
+
+Whether the policy itself saw them is another matter: those of `spacql fit` did not, and a training
+on the whole log did.
+"""
 
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,5 +1,6 @@
 """What an ensemble says of many episodes, as one number and an interval."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,9 @@ from spacql.records import Estimated
 
 CONFIDENCE = 0.9
 RESAMPLES = 2000
+ROUNDING = 1e-6  # of their size: ends that differ by less are one number
+LONG, MOST_PLACES = 1e7, 6  # beyond, a number is easier to read with an exponent
+MOST_DIGITS = 15  # that a float has
 
 
 class Interval(NamedTuple):
@@ -30,6 +34,25 @@ def mapped(x: Interval, change: Callable[[float], float]) -> Interval:
     """The same with all of its numbers changed: cut off, or in other units."""
     ends = (change(x.mean), change(x.low), change(x.high))
     return Interval(*ends, None if x.bound is None else change(x.bound))
+
+
+def written(low: float, high: float) -> Callable[[float], str]:
+    """How the numbers beside an interval are written: to three digits of its width, so that its
+    ends differ where they do and what is nothing beside it is 0. Without width, to four digits."""
+    size, width = max(abs(low), abs(high)), high - low
+    if not ROUNDING * size < width < math.inf:
+        width = size / 10
+    places = 2 - math.floor(math.log10(width)) if width else 0
+    if size < LONG and places <= MOST_PLACES:
+        return lambda value: f"{value:z,.{max(0, places)}f}"
+
+    def scientific(value: float) -> str:
+        if value == 0 or abs(value) < width / 1000:
+            return "0"
+        digits = math.floor(math.log10(abs(value))) + places
+        return f"{value:.{min(max(digits, 0), MOST_DIGITS)}e}"
+
+    return scientific
 
 
 def interval(values: np.ndarray, seed: int = 0) -> Interval:

@@ -35,6 +35,8 @@ CLONE = "bc"  # the label of what the log itself does, as a policy
 # How many times wider than the ensemble and the episodes say an interval must be to hold the truth
 # nine times in ten: found on development data (seeds from 100 on) of the selection study.
 WIDER: dict[str, float] = {"model": 6.0}
+SAME = 1e-6  # of their size: returns that differ by less are one return, and rounding
+UNTESTED = "The held-out episodes all returned the same, so the learnt model could not be tested."
 MOST_STEPS = 20_000_000  # imagined, of all members and episodes together: bounds the time
 
 
@@ -42,7 +44,7 @@ MOST_STEPS = 20_000_000  # imagined, of all members and episodes together: bound
 class Trust:
     """How well the model foretells held-out episodes when their own actions are played again."""
 
-    correlation: float  # of imagined and true returns
+    correlation: float | None  # of imagined and true returns; None where these are all the same
     bias: float  # imagined minus true, mean
     error: float  # root mean square of the same, over episodes
     episodes: int
@@ -123,8 +125,9 @@ class Evaluator:
     def trust(self) -> Trust:
         imagined, true = self.replayed
         mean = imagined.mean(axis=0)
-        same = mean.std() == 0 or true.std() == 0
-        correlation = 0.0 if same else float(np.corrcoef(mean, true)[0, 1])
+        correlation: float | None = None
+        if np.ptp(true) > SAME * np.abs(true).max():
+            correlation = 0.0 if mean.std() == 0 else float(np.corrcoef(mean, true)[0, 1])
         error = mean - true
         rms = float(np.sqrt((error**2).mean()))
         return Trust(correlation, float(error.mean()), rms, len(true))
@@ -225,7 +228,8 @@ def evaluate_offline(
     """What a log says of a policy, without a simulator: its expected return with an interval, and
     how far it leaves the log.
 
-    For several policies on one log, make an `Evaluator` and reuse it.
+    Of a policy that was trained on these very episodes the estimate is optimistic; `spacql.fit`
+    holds some out. For several policies on one log, make an `Evaluator` and reuse it.
 
     Example: spacql.evaluate_offline("runs/spacql-my-robots/seed-0", "my-robots").estimate
     """

@@ -15,7 +15,10 @@ from spacql.training.metrics import read_metrics
 ROWS = 2000  # of the log that the actors are looked at
 SATURATED, OFTEN = 0.99, 0.5  # of the action range; share of actions
 FAR, OUTSIDE = 4.0, 0.25  # deviations of the log's actions; share of states
+LEAST = 0.01  # of the action range, of a deviation: where the log always does the same, a policy
+# that does so too is off by rounding
 STILL = 0.1  # of the span of a curve, in its last fifth
+TRIFLE = 0.01  # of a value: a change that nobody would train longer for
 ROWS_EACH = 10  # rows for every column of a linear guess: with fewer it knows the log by heart
 # What holds a policy to the log, by the hyperparameter that has it, and where more of it lies.
 STRENGTHS = {"anchor_weight": "larger", "alpha": "larger", "q_weight": "smaller", "eta": "smaller"}
@@ -74,7 +77,8 @@ def moving(rows: list[dict[str, Any]], lengthens: bool = True) -> str:
         now, before = curve[-fifth:].mean(), curve[-2 * fifth : -fifth].mean()
         noise = curve[-2 * fifth :].std() / np.sqrt(fifth)
         span = np.ptp(curve)
-        if abs(now - before) > max(STILL * span, 3 * noise):
+        trifle = TRIFLE * max(abs(now), abs(before))
+        if abs(now - before) > max(STILL * span, 3 * noise, trifle):
             how = (
                 "train with --rounds and --resume" if lengthens else "train anew with more --rounds"
             )
@@ -93,15 +97,17 @@ def far(policy: Policy, dataset: Dataset) -> str:
     transitions = dataset.transition_rows()
     some = transitions[:: max(1, len(transitions) // ROWS)]
     seen = [x[some] for x in dataset.observations]
+    spec = dataset.spec
     away = []
-    for agent, pi, o, a in zip(
-        policy.agents, policy.act(seen), seen, (x[some] for x in dataset.actions), strict=True
-    ):
+    for agent, pi, o, a, low, high in zip(
+        policy.agents, policy.act(seen), seen, (x[some] for x in dataset.actions),
+        spec.action_low, spec.action_high, strict=True,
+    ):  # fmt: skip
         inputs = np.concatenate([o, np.ones((len(o), 1), np.float32)], axis=1)
         if len(inputs) < ROWS_EACH * inputs.shape[1]:
             continue
         guess = inputs @ np.linalg.lstsq(inputs, a, rcond=None)[0]
-        spread = np.maximum(np.std(a - guess, axis=0), 1e-3 * np.maximum(np.ptp(a, axis=0), 1e-6))
+        spread = np.maximum(np.std(a - guess, axis=0), LEAST * (np.array(high) - np.array(low)))
         outside = float((np.abs(pi - guess) > FAR * spread).any(axis=1).mean())
         if outside > OUTSIDE:
             away.append(f"{agent} in {100 * outside:.0f} %")

@@ -10,6 +10,7 @@ from spacql.errors import Interrupted
 from spacql.experiments.executors import Event, Executor, PlannedRun
 from spacql.interrupts import farewell
 from spacql.progress import Board, board, duration
+from spacql.runs import newest_checkpoint
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def execute(
     total = _Total(title, weights)
 
     def stopped() -> Interrupted:
-        others = getattr(executor, "unfinished", "the others keep their newest checkpoints")
+        left = [run for run in runs if run.place not in outcomes]
+        others = getattr(executor, "unfinished", "") or _kept(executor, left)
         return Interrupted(f"{len(outcomes)} of {len(runs)} runs have ended; {others}.", again)
 
     with board(quiet) as lines, farewell(stopped):
@@ -87,6 +89,19 @@ def execute(
             raise stopped() from stop
     lost = "The executor did not say how it ended."
     return [outcomes.get(run.place, Outcome(run, None, lost)) for run in runs]
+
+
+def _kept(executor: Executor, left: Sequence[PlannedRun]) -> str:
+    """What an executor that does not say it itself keeps of runs that have not ended."""
+    folder = getattr(executor, "folder", None)
+    if folder is None:
+        return "the others keep their newest checkpoints"
+    count = sum(newest_checkpoint(folder / run.place) > 0 for run in left)
+    if not count:
+        return "the others have no checkpoint yet and begin anew"
+    if count < len(left):
+        return f"the newest checkpoints of {count} of the others are kept, the rest begin anew"
+    return "the others keep their newest checkpoints"
 
 
 def _text(event: Event) -> str:

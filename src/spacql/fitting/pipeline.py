@@ -9,7 +9,7 @@ OUT/plan.json        what was asked: the log, the portfolio, the seeds; a second
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -37,6 +37,9 @@ MODEL_SECONDS = 0.025  # of one core, per step of the model's ensemble
 # Of a training's own numbers: how many agents its targets replace, what its critics disagree about
 # when k of them are, and what could be chosen by.
 OWN = ("k_eff", "u", "q_policy", "td_error")
+SHORTEST, LONGEST = 0.1, 10.0  # of the usual lengths: what a budget can make of trainings
+ROUGH = 0.1  # share by which a time may differ from a budget before it is said
+LEAST_EACH = 5  # episodes to train on, and to judge by
 MEMBER_SECONDS = 5.0  # of one core, to evaluate a policy
 # Parts of a plan whose names do not speak for themselves, in an error.
 NAMES = {
@@ -78,6 +81,7 @@ class Plan:
     workers: int | None
     runs: list[dict[str, Any]]
     model: dict[str, Any]
+    data: str = ""  # where the log was, to name it; `source` says what it is
 
 
 def fit(
@@ -112,6 +116,7 @@ def fit(
     dataset = data if isinstance(data, Dataset) else resolve(data, seed)
     trainer = executor(folder / "runs", workers)
     plan = make_plan(dataset, level, budget, share, seed, estimator, trainer.workers)
+    plan = replace(plan, data=dataset_name(dataset) if isinstance(data, Dataset) else str(data))
     with locked(folder):
         return carry_out(plan, dataset, folder, trainer, quiet, tell)
 
@@ -146,7 +151,7 @@ def make_plan(
     dataset: Dataset, level: Level, budget: float | None, share: float, seed: int, estimator: str,
     workers: int,
 ) -> Plan:  # fmt: skip
-    heldout.split(dataset, share, seed)  # refuses a log that is too short
+    check_division(heldout.split(dataset, share, seed), share)
     check_estimators([estimator])
     if level not in get_args(Level):
         raise InputError(f"level is {level!r}; it must be one of {', '.join(get_args(Level))}.")
@@ -159,12 +164,17 @@ def make_plan(
         return [configuration(member, dataset, level, scale) for member in chosen]
 
     if budget is not None:
-        fixed = model.steps * MODEL_SECONDS + len(chosen) * MEMBER_SECONDS
-        training = sum(map(seconds, configs(1.0))) / workers
-        if fixed > 0.5 * 60 * budget:
-            model = replace(model, steps=max(500, int(model.steps * 30 * budget / fixed)))
-            fixed = 30 * budget
-        scale = max(0.1, min(10.0, (60 * budget - fixed) / training))
+        after = after_seconds(model.steps, len(chosen))
+        if after > 0.5 * 60 * budget:
+            model = replace(model, steps=max(500, int(model.steps * 30 * budget / after)))
+        room = 60 * budget - after_seconds(model.steps, len(chosen))
+        scale, longer = SHORTEST, LONGEST
+        for _ in range(20):  # a part of a training's time does not depend on its length
+            middle = (scale * longer) ** 0.5
+            if training_seconds(configs(middle), workers) <= room:
+                scale = middle
+            else:
+                longer = middle
     runs = [
         PlannedRun(member.algorithm, "data", seed, config, member.label).to_json()
         for member, config in zip(chosen, configs(scale), strict=True)
@@ -172,6 +182,20 @@ def make_plan(
     return Plan(dataset.identity, dataset.spec.task, level, seed, share, estimator,
                 budget, None if budget is None else workers,
                 json.loads(json.dumps(runs)), json.loads(json.dumps(asdict(model))))  # fmt: skip
+
+
+def check_division(division: heldout.Split, share: float) -> None:
+    """Refuse a share that leaves too little to train on or to judge by. A short log may hold out as
+    few as the usual share gives."""
+    training, held = len(division.training), len(division.heldout)
+    episodes = training + held
+    least = min(LEAST_EACH, round(heldout.SHARE * episodes))
+    if min(training, held) < least:
+        raise InputError(
+            f"A held-out share of {share:g} leaves {training} of {episodes:,} episodes to train on "
+            f"and {held} to judge by; each needs at least {least}. Choose a share from "
+            f"{least / episodes:.2g} to {1 - least / episodes:.2g}."
+        )
 
 
 def open_folder(folder: Path, plan: Plan) -> None:
@@ -184,7 +208,9 @@ def open_folder(folder: Path, plan: Plan) -> None:
         return
     there = read_record(path, dict[str, Any])
     later = {"budget": plan.budget, "workers": plan.workers}  # plans from before do not say
-    for name, value in asdict(plan).items():
+    asked = asdict(plan)
+    del asked["data"]  # the same log may lie elsewhere now
+    for name, value in asked.items():
         found = (later | there).get(name)
         if found != value:
             plain = name not in ("source", "runs", "model")
@@ -200,14 +226,34 @@ def _said(value: Any) -> str:
 
 
 def expectation(plan: Plan, runs: list[PlannedRun], dataset: Dataset, workers: int) -> str:
-    each = [seconds(run.config) for run in runs]
-    training = max(sum(each) / workers, max(each))
-    after = plan.model["steps"] * MODEL_SECONDS + len(runs) * MEMBER_SECONDS
-    return (
+    training = training_seconds([run.config for run in runs], workers)
+    after = after_seconds(plan.model["steps"], len(runs))
+    said = (
         f"{dataset.n_episodes:,} episodes, {dataset.n_transitions:,} transitions. "
         f"{len(runs)} trainings and their evaluation: about {duration(training + after)} on "
         f"{workers} {'core' if workers == 1 else 'cores'}."
     )
+    given = training + after if plan.budget is None else 60 * plan.budget
+    if training + after > (1 + ROUGH) * given:
+        said += f" The budget of {plan.budget:g} min cannot be met: this is the shortest."
+    elif training + after < (1 - ROUGH) * given:
+        more = "" if plan.level == "thorough" else " --thorough tries more."
+        said += (
+            f" The budget of {plan.budget:g} min is not used up: trainings are at most "
+            f"{LONGEST:g} times as long as usual.{more}"
+        )
+    return said
+
+
+def after_seconds(steps: int, policies: int) -> float:
+    """Of the model, and of what it says of every policy."""
+    return steps * MODEL_SECONDS + policies * MEMBER_SECONDS
+
+
+def training_seconds(configs: Sequence[Any], workers: int) -> float:
+    """Of all trainings, so many at a time: none is shorter than its own time."""
+    each = [seconds(config) for config in configs]
+    return max(sum(each) / workers, max(each))
 
 
 def training_data(dataset: Dataset, division: heldout.Split) -> Dataset:

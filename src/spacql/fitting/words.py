@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from spacql.evaluation.offline import CLONE
+from spacql.evaluation.intervals import written
+from spacql.evaluation.offline import CLONE, UNTESTED
 
 Verdict = Literal["likely gain", "inconclusive", "keep what you have"]
 POOR = 0.5  # correlation of replayed and true returns, below which a model says little
@@ -28,7 +29,7 @@ def summary(
 ) -> str:
     parts = [
         f"Chosen: {chosen['label']}. Expected return {number(chosen)}; the log's held-out episodes "
-        f"returned {log['mean']:.4g}"
+        f"returned {written(log['low'], log['high'])(log['mean'])}"
         + (f", cloning is expected to return {number(clone)}." if clone else ".")
     ]
     parts.append(gain(verdict, chosen, log, clone))
@@ -39,7 +40,9 @@ def summary(
             f"It leaves the log's actions by more than three of their deviations: {agents} of the "
             "states. Try it with care there."
         )
-    if trust and trust["correlation"] < POOR:
+    if trust and trust["correlation"] is None:
+        parts.append(UNTESTED)
+    elif trust and trust["correlation"] < POOR:
         parts.append(
             "The learnt model of the world foretells held-out returns poorly (correlation "
             f"{trust['correlation']:.2f}): trust these numbers little."
@@ -75,4 +78,5 @@ def gain(
 
 
 def number(row: Mapping[str, Any]) -> str:
-    return f"{row['mean']:.4g} (90 %: {row['low']:.4g} to {row['high']:.4g})"
+    text = written(row["low"], row["high"])
+    return f"{text(row['mean'])} (90 %: {text(row['low'])} to {text(row['high'])})"

@@ -53,13 +53,14 @@ class Policy(eqx.Module):
 
     def save(self, path: Path | str) -> None:
         """Write `path`.safetensors (weights) and `path`.json (everything else)."""
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         written, path = files_of(path)
         tensors: dict[str, np.ndarray] = {}
         described = [describe(a, f"{number}", tensors) for number, a in enumerate(self.actors)]
         with new_file(path) as temporary:
-            save_file(tensors or {"empty": np.zeros(1, np.float32)}, temporary)
+            # Their save_file makes a file that nobody else may read, whatever the umask.
+            temporary.write_bytes(save(tensors or {"empty": np.zeros(1, np.float32)}))
         text = {
             "format": FORMAT,
             "name": self.name,

@@ -64,15 +64,18 @@ class Row:
 
 
 def dot_plot(head: Sequence[str], rows: Sequence[Row], *, caption: str, axis: str,
-             zero: bool = False, include: Sequence[float] = ()) -> Markup:  # fmt: skip
-    """A table with a plot in its second column. `head` names the columns beside the plot."""
+             zero: bool = False, include: Sequence[float] = (),
+             spare: bool = False) -> Markup:  # fmt: skip
+    """A table with a plot in its second column. `head` names the columns beside the plot; `spare`
+    is whether a narrow screen does without the last one."""
     values = [v for row in rows for v in (row.centre, *(row.interval or ()))]
     values += [value for row in rows for _, value in row.seeds]
     values += [mark.value for row in rows for mark in row.marks]
     scale = scale_of([*values, *include, *([0.0] if zero else [])])
     lines = [[_name(row), _dots(row, scale, zero), *row.cells] for row in rows]
     axis_cell = tag("div", tag("span", axis, class_="axis-name"), _axis(scale), class_="axis")
-    return table([head[0], axis_cell, *head[1:]], lines, caption=caption, class_="dots")
+    return table([head[0], axis_cell, *head[1:]], lines, caption=caption,
+                 class_="dots spare" if spare else "dots")  # fmt: skip
 
 
 def _name(row: Row) -> Markup:

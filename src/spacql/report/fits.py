@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from markupsafe import Markup
 
 from spacql import records
@@ -15,7 +16,7 @@ from spacql.errors import SpacqlError
 from spacql.files import as_record, read_record
 from spacql.records import Candidate, Estimated, FitRecord
 from spacql.report.charts import Mark, Row, dot_plot, legend
-from spacql.report.markup import count, join, number, short, table, tag
+from spacql.report.markup import beside, count, join, number, prose, table, tag
 from spacql.report.source import Trained
 from spacql.report.verdicts import listed
 
@@ -48,6 +49,37 @@ class Fitted:
         return {label: k for k, label in enumerate([self.record.chosen, *labels])}
 
 
+class PlannedRun(msgspec.Struct):
+    folder: str
+
+
+class Planned(msgspec.Struct):
+    """plan.json"""
+
+    task: str
+    runs: list[PlannedRun]
+    data: str = ""
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """The folder of a fit that was interrupted, or is under way."""
+
+    folder: Path
+    plan: Planned
+
+    @property
+    def name(self) -> str:
+        return self.plan.data or self.plan.task
+
+    @property
+    def ended(self) -> int:
+        """Trainings that came to an end."""
+        places = [self.folder / "runs" / run.folder for run in self.plan.runs]
+        ends = ("result.json", "diverged.json")
+        return sum(any((place / end).is_file() for end in ends) for place in places)
+
+
 def read(folder: Path) -> Fitted:
     return Fitted(folder, as_record(records.fit(folder), FitRecord, folder / "fit.json"))
 
@@ -57,14 +89,27 @@ def below(places: Sequence[Path]) -> list[Fitted]:
     return [read(path.parent) for place in places for path in sorted(place.rglob("fit.json"))]
 
 
-def as_candidates(runs: Sequence[Trained], fits: Sequence[Fitted]) -> list[Trained]:
+def unfinished(places: Sequence[Path]) -> list[Unfinished]:
+    """All fits below some places that have not chosen yet."""
+    return [
+        Unfinished(path.parent, read_record(path, Planned))
+        for place in places
+        for path in sorted(place.rglob("plan.json"))
+        if not (path.parent / "fit.json").exists()
+    ]
+
+
+def as_candidates(
+    runs: Sequence[Trained], fits: Sequence[Fitted], begun: Sequence[Unfinished] = ()
+) -> list[Trained]:
     """Runs of a fit have its labels, and know the world that its log is of."""
+    tasks = {fit.folder / "runs": fit.record.task for fit in fits}
+    tasks |= {fit.folder / "runs": fit.plan.task for fit in begun}
 
     def known(run: Trained) -> Trained:
-        for fit in fits:
-            if run.folder is not None and run.folder.parent == fit.folder / "runs":
-                return replace(run, label=run.folder.name, task=fit.record.task)
-        return run
+        if run.folder is None or run.folder.parent not in tasks:
+            return run
+        return replace(run, label=run.folder.name, task=tasks[run.folder.parent])
 
     return [known(run) for run in runs]
 
@@ -73,18 +118,19 @@ def good(fit: Fitted) -> Markup:
     """How good it is, as far as a log can say."""
     record, log = fit.record, fit.record.log
     ranked = sorted(record.table, key=lambda row: fit.order[row.label])
-    columns = ["lower bound"] * fit.bounded + ["in truth"] * bool(fit.truth)
+    columns = ["in truth"] * bool(fit.truth) + ["lower bound"] * fit.bounded
     plot = dot_plot(
         ["policy", "return", "90 % interval", *columns],
         [_row(row, fit) for row in ranked],
         caption=f"What the log says of each policy: {fit.name}",
         axis="expected return",
+        spare=fit.bounded,
     )
     entries = [
         ("centre", "expected return, without a simulator"),
         ("interval", "its 90 % interval"),
         ("log", f"what the log's {count(record.heldout, 'held-out episode')} returned: "
-                f"{short(log.mean)} ({_span(log)})"),
+                f"{_mean(log)} ({_span(log)})"),
     ]  # fmt: skip
     if fit.truth:
         entries.append(("truth", "what it returns in the simulator"))
@@ -109,15 +155,16 @@ def good(fit: Fitted) -> Markup:
 
 
 def _row(row: Candidate, fit: Fitted) -> Row:
-    marks = [Mark("log", fit.record.log.mean, f"the log itself: {short(fit.record.log.mean)}")]
-    cells: list[Any] = [(short(row.mean), row.mean), (_span(row), row.low)]
-    if fit.bounded:
-        cells.append((short(row.bound), -1e300 if row.bound is None else row.bound))
+    text = beside(row.low, row.high)
+    marks = [Mark("log", fit.record.log.mean, f"the log itself: {_mean(fit.record.log)}")]
+    cells: list[Any] = [(text(row.mean), row.mean), (_span(row), row.low)]
     if fit.truth:
         true = fit.truth.get(row.label)
-        cells.append((short(true), -1e300 if true is None else true))
+        cells.append((text(true), -1e300 if true is None else true))
         if true is not None:
-            marks.append(Mark("truth", true, f"{row.label} in the simulator: {short(true)}"))
+            marks.append(Mark("truth", true, f"{row.label} in the simulator: {text(true)}"))
+    if fit.bounded:
+        cells.append((text(row.bound), -1e300 if row.bound is None else row.bound))
     chosen = row.label == fit.record.chosen
     return Row(
         name=f"{row.label} ★" if chosen else row.label,
@@ -128,30 +175,45 @@ def _row(row: Candidate, fit: Fitted) -> Row:
         marks=marks,
         cells=cells,
         confidence=90,
-        text=short,
+        text=text,
     )
 
 
 def real(fit: Fitted) -> Markup:
     """Whether the gain is real: the verdict, what speaks against it, and the truth if known."""
     record = fit.record
-    parts: list[Any] = [tag("p", tag("strong", record.verdict.capitalize() + ". "), record.words)]
-    if record.trust is not None:
+    parts: list[Any] = [tag("p", tag("strong", record.verdict.capitalize() + ". "),
+                            prose(record.words))]  # fmt: skip
+    if record.trust is not None and record.trust.correlation is not None:
         parts.append(
             tag("p", "The model of the world that the estimates are from was tested: with the "
                 f"logged actions it foretells the returns of {record.trust.episodes:,} held-out "
                 f"episodes with a correlation of {number(record.trust.correlation, 2)}, and is off "
-                f"by {short(record.trust.bias)} on average.")
+                f"by {beside(record.log.low, record.log.high)(record.trust.bias)} on average.")
         )  # fmt: skip
     if fit.truth:
         parts.append(tag("p", _against_truth(fit)))
-    warned = [tag("li", f"{row.label}: {said}") for row in record.table for said in row.warnings]
-    parts += [tag("h4", "Calls for a second look"), tag("ul", warned)] if warned else []
-    return join(parts)
+    return join([*parts, _warned(fit)])
+
+
+def _warned(fit: Fitted) -> Markup | None:
+    """What the trainings' own numbers warn of; of those that were not chosen only if asked."""
+
+    def listing(rows: Sequence[Candidate]) -> Markup | None:
+        said = [tag("li", f"{row.label}: ", prose(text)) for row in rows for text in row.warnings]
+        return tag("ul", said) if said else None
+
+    chosen = [row for row in fit.record.table if row.label == fit.record.chosen]
+    first, rest = listing(chosen), listing([r for r in fit.record.table if r not in chosen])
+    if first is None and rest is None:
+        return None
+    folded = tag("details", tag("summary", "Policies that were not chosen"), rest) if rest else None
+    return join([tag("h4", "Calls for a second look"), first, folded])
 
 
 def _against_truth(fit: Fitted) -> str:
     known = [row for row in fit.record.table if row.label in fit.truth]
+    text_of = {row.label: beside(row.low, row.high) for row in known}
     held = sum(row.low <= fit.truth[row.label] <= row.high for row in known)
     best = max(known, key=lambda row: fit.truth[row.label]).label
     text = (
@@ -162,11 +224,11 @@ def _against_truth(fit: Fitted) -> str:
     if chosen not in fit.truth:
         return text
     mine, log = fit.truth[chosen], fit.record.log.mean
-    text += f" {chosen} returns {short(mine)} there, "
-    text += f"{'more' if mine > log else 'no more'} than the log's {short(log)}"
+    text += f" {chosen} returns {text_of[chosen](mine)} there, "
+    text += f"{'more' if mine > log else 'no more'} than the log's {_mean(fit.record.log)}"
     if best == chosen:
         return text + ", and none of the others returns more."
-    return text + f"; the best of all would have been {best} with {short(fit.truth[best])}."
+    return text + f"; the best of all would have been {best} with {text_of[best](fit.truth[best])}."
 
 
 def distances(fit: Fitted) -> Markup:
@@ -194,24 +256,33 @@ def headline(fits: Sequence[Fitted]) -> str:
         chosen = next(row for row in record.table if row.label == record.chosen)
         text = (
             f"{record.verdict.capitalize()}. {chosen.label} is expected to return "
-            f"{short(chosen.mean)} (90 %: {_span(chosen)}); the log's held-out episodes returned "
-            f"{short(record.log.mean)}."
+            f"{_mean(chosen)} (90 %: {_span(chosen)}); the log's held-out episodes returned "
+            f"{_mean(record.log)}."
         )
         true = fit.truth.get(chosen.label)
         if true is None:
             return text
-        beside = "more" if true > record.log.mean else "no more"
-        return f"{text} In the simulator it returns {short(true)}, {beside} than the log."
+        more = "more" if true > record.log.mean else "no more"
+        shown = beside(chosen.low, chosen.high)(true)
+        return f"{text} In the simulator it returns {shown}, {more} than the log."
     said = [f"{fit.name}: {fit.record.verdict} ({fit.record.chosen})" for fit in fits]
     return f"Fits of {count(len(fits), 'log')}. {listed(said)}."
 
 
-def command(fit: Fitted) -> str:
+def waiting(fit: Unfinished) -> Markup:
+    """How far a fit is that has not chosen yet, and what goes on with it."""
+    trainings = f"{fit.ended} of {count(len(fit.plan.runs), 'training')}"
+    text = f"The fit of {fit.name} is not finished ({trainings}). The same command goes on: "
+    return join([text, tag("code", command(fit, str(fit.folder))), "."])
+
+
+def command(fit: Fitted | Unfinished, out: str = "") -> str:
     """What fits again, to a log of this name."""
     plan: dict[str, Any] = {}
     with suppress(SpacqlError):
         plan = read_record(fit.folder / "plan.json", dict[str, Any])
-    words = ["spacql", "fit", "--data", fit.name, "--out", fit.folder.name or "fit"]
+    data = str(plan.get("data") or fit.name)
+    words = ["spacql", "fit", "--data", data, "--out", out or fit.folder.name or "fit"]
     if plan.get("level") in ("quick", "thorough"):
         words.append(f"--{plan['level']}")
     options = {"seed": 0, "share": 0.2, "estimator": "model", "budget": None, "workers": None}
@@ -223,4 +294,9 @@ def command(fit: Fitted) -> str:
 
 
 def _span(x: Estimated) -> str:
-    return f"{short(x.low)} to {short(x.high)}"
+    text = beside(x.low, x.high)
+    return f"{text(x.low)} to {text(x.high)}"
+
+
+def _mean(x: Estimated) -> str:
+    return beside(x.low, x.high)(x.mean)

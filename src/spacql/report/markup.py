@@ -2,10 +2,13 @@
 
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from markupsafe import Markup, escape
+
+from spacql.evaluation.intervals import written
 
 Child = Any  # Markup stays as it is, None is left out, lists are joined, all else is escaped
 VOID = frozenset({"br", "circle", "hr", "input", "line", "link", "meta", "path", "rect"})
@@ -64,6 +67,25 @@ def short(value: float | None) -> str:
         size = 0 if value == 0 else math.floor(math.log10(abs(value)))
         return number(value, max(0, 2 - size))
     return f"{value:.2e}".replace("-", "−")
+
+
+def beside(low: float, high: float) -> Callable[[float | None], str]:
+    """How the numbers beside an interval are shown."""
+    text = written(low, high)
+    return lambda value: number(None) if value is None else minus(text(value))
+
+
+def minus(text: str) -> str:
+    """The same with a real minus before its numbers, as everywhere on a page."""
+    return re.sub(r"(?<![\w)])-(?=\d)", "−", text)
+
+
+def prose(text: str) -> Markup:
+    """A sentence that was written for the terminal: with real minuses, and code for backticks."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # they are not in pairs
+        return join([minus(text)])
+    return join(tag("code", part) if k % 2 else minus(part) for k, part in enumerate(parts))
 
 
 def span(low: float, high: float, digits: int = 1) -> str:

@@ -22,29 +22,27 @@ LIMIT = 5_000_000  # bytes
 
 def report(places: Sequence[Path], out: Path, title: str = "") -> Path:
     """Write the report of all trainings below `places`: run folders, fits, a folder of results."""
-    runs = gather(places, none=any(any(place.rglob("fit.json")) for place in places))
-    found = fits.below(places)
-    runs = fits.as_candidates(runs, found)
+    found, begun = fits.below(places), fits.unfinished(places)
+    runs = fits.as_candidates(gather(places, none=bool(found or begun)), found, begun)
     shown, others = teams(runs, choose=all(run.folder is None for run in runs))
     if len(found) == 1:  # in the order of its table, the chosen one first
         shown = sorted(shown, key=lambda team: found[0].order.get(team.label, len(shown)))
     subject = Subject(shown, others, found)
     names = list(subject.datasets)
     algorithms = list(dict.fromkeys(team.algorithm for team in shown))
-    if not title and found:
-        title = f"A fit of {found[0].name}" if len(found) == 1 else f"{len(found)} fits"
+    of = [*(fit.name for fit in found), *(fit.name for fit in begun)]
+    if not title and of:
+        title = f"A fit of {of[0]}" if len(of) == 1 else f"{len(of)} fits"
     if not title:
         where = verdicts.listed(names) if len(names) < 4 else count(len(names), "dataset")
         who = (
             verdicts.listed(algorithms) if len(algorithms) < 4 else f"{len(algorithms)} algorithms"
         )
         title = f"{who} on {where}"
-    if found:
-        return write(out, title, of_trainings(subject), lead=fits.headline(found))
-    lead = " ".join(
-        verdicts.headline(name, mine) for name, mine in subject.datasets.items()
-        if len(names) <= FEW
-    )  # fmt: skip
+    if of:
+        leads = [fits.headline(found) if found else None, *map(fits.waiting, begun)]
+        return write(out, title, of_trainings(subject), lead=join(leads, " "))
+    lead = verdicts.headlines(subject.datasets) if len(names) <= FEW else ""
     if not lead:
         lead = overview(subject)
     return write(out, title, of_trainings(subject), lead=lead)

@@ -46,9 +46,12 @@ def learnt(subject: Subject) -> Markup | None:
             ]
         )
     head = ["dataset", "transitions", "agents", "log's score", "algorithms", "trainings", "time"]
-    if len({row[2][0] for row in rows} | {"–"}) == 1:  # stored results do not say
-        rows = [[*row[:2], *row[3:]] for row in rows]
-        head.remove("agents")
+    # Stored results do not say how many agents there were, and logs without a simulator score none.
+    for name in ("agents", "log's score"):
+        place = head.index(name)
+        if all(row[place][0] == "–" for row in rows):
+            rows = [row[:place] + row[place + 1 :] for row in rows]
+            head.remove(name)
     same = {row[head.index("algorithms")] for row in rows}
     words = None
     if len(same) == 1 and len(rows) > 1:
@@ -65,11 +68,11 @@ def _duration(seconds: float) -> str:
 
 
 def scores(subject: Subject) -> Markup | None:
-    """How good it is. Of a fit's candidates a log speaks, and no score."""
+    """How good it is. Of a fit's candidates a log speaks, and no score; nor has every run one."""
     datasets = {
         dataset: found
         for dataset, found in subject.datasets.items()
-        if not all(team.candidate for team in found)
+        if not all(team.candidate for team in found) and any(team.scored for team in found)
     }
     if not datasets:
         return None
@@ -196,7 +199,7 @@ def real(subject: Subject) -> Markup | None:
                 )
             )
         if rows:
-            head = [f"{first.label} minus", "difference", "95 % interval", "verdict"]
+            head = [f"{first.label} minus", "mean", "95 % interval", "verdict"]
             caption = f"{first.label} minus each other algorithm on {dataset}, seed by seed"
             panels.append(
                 tag("section", tag("h3", dataset) if len(subject.datasets) > 1 else None,

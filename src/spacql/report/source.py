@@ -61,7 +61,7 @@ class Offline:
 
     estimator: str  # the first that was asked
     estimate: Interval
-    log: float  # what the log itself got in held-out episodes
+    log: float  # what the log itself got in the episodes that were asked
     unit: str  # score or return
 
 

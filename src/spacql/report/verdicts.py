@@ -1,11 +1,28 @@
 """The sentences of a report: what the numbers say, and what they do not."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spacql.experiments.pairs import ENOUGH, highest, mean_over, significantly_better
 from spacql.experiments.tables import Statistics
 from spacql.report.markup import count, number, span
 from spacql.report.teams import Team, paired
+from spacql.runs import no_simulator
+
+
+def headlines(datasets: Mapping[str, Sequence[Team]]) -> str:
+    """All of them; of logs without a simulator, which need none, one sentence together."""
+    alone = {name: tasks for name, found in datasets.items() if (tasks := _unsimulated(found))}
+    said = [headline(name, found) for name, found in datasets.items() if name not in alone]
+    said += [no_simulator(*sorted(set().union(*alone.values())))] if alone else []
+    return " ".join(said)
+
+
+def _unsimulated(found: Sequence[Team]) -> set[str]:
+    """The tasks of a dataset's runs, if that is why they have no scores."""
+    runs = [run for team in found for run in team.runs]
+    if any(run.score is not None for run in runs):
+        return set()
+    return {run.task for run in runs if run.note == no_simulator(run.task)}
 
 
 def headline(dataset: str, found: Sequence[Team], *, brief: bool = False) -> str:

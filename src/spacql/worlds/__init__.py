@@ -8,5 +8,6 @@ from spacql.worlds.world import TASKS as TASKS
 from spacql.worlds.world import HostState as HostState
 from spacql.worlds.world import World as World
 from spacql.worlds.world import is_jax as is_jax
+from spacql.worlds.world import is_known as is_known
 from spacql.worlds.world import is_slow as is_slow
 from spacql.worlds.world import make as make

@@ -137,7 +137,7 @@ def make(
     Other packages add worlds by the entry-point group `spacql.worlds`: the task's name, and a
     function without arguments (or a class) that makes the world.
     """
-    if re.fullmatch(r"spread\d{1,3}", task, re.ASCII):
+    if _sized(task):
         task, n = "spread", int(task[6:])
     if task not in TASKS:
         return _make_other(task)
@@ -166,6 +166,16 @@ def make(
             f"{prey.name!r} has agents that see {sizes}."
         )
     return Hunt(chase, prey)
+
+
+def _sized(task: str) -> bool:
+    """Whether a task is spread with a number of agents."""
+    return re.fullmatch(r"spread\d{1,3}", task, re.ASCII) is not None
+
+
+def is_known(task: str) -> bool:
+    """Whether a task has a world here; a log's task is often just a name for it."""
+    return task in TASKS or _sized(task) or task in others()
 
 
 def others() -> dict[str, EntryPoint]:

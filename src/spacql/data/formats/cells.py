@@ -4,13 +4,14 @@ A column is an array of numbers, in which NaN is an empty cell, or of text (obje
 text proper gives every cell the room of the longest).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from spacql.errors import DataError
 
+Where = Callable[[int], str]
 NOTHING = ("", "nan", "none", "null")  # what an empty cell holds
 FLAGS = {"1": True, "1.0": True, "true": True, "yes": True,
          "0": False, "0.0": False, "false": False, "no": False,
@@ -31,36 +32,63 @@ def text(values: np.ndarray) -> np.ndarray:
     return np.array([str(value).removesuffix(".0") for value in values.tolist()], object)
 
 
-def filled(name: str, values: np.ndarray) -> np.ndarray:
-    """The same values, none of which is empty."""
+def data_row(row: int) -> str:
+    """Where a cell is, before it is known which columns hold the episode and the step."""
+    return f"data row {row + 1:,}"
+
+
+def filled(name: str, values: np.ndarray, where: Where = data_row) -> np.ndarray:
+    """The same values, none of which is empty. `where` says a row in words."""
     missing = empty(values)
     if missing.any():
+        first = int(np.flatnonzero(missing)[0])
+        cell = values[first] if values.dtype.kind == "O" else ""
+        what = f"holds {cell!r}, which counts as empty," if cell else "is empty"
         raise DataError(
-            f"The column {name!r} is empty in {int(missing.sum()):,} rows that need it."
+            f"The column {name!r} {what} at {where(first)}. Fill in or drop such rows first."
         )
     return values
 
 
-def number(name: str, values: np.ndarray) -> np.ndarray:
-    filled(name, values)
+def number(name: str, values: np.ndarray, where: Where = data_row) -> np.ndarray:
+    filled(name, values, where)
     try:
         return values.astype(np.float64)
     except (ValueError, TypeError) as error:
-        said = str(error)[:100]
-        raise DataError(f"The column {name!r} holds what is no number: {said}.") from error
+        row = next((k for k, x in enumerate(values.tolist()) if not _is_number(x)), 0)
+        raise DataError(
+            f"The column {name!r} holds {str(values[row])[:30]!r} at {where(row)}, which is no "
+            "number."
+        ) from error
 
 
-def numbers(table: Any, names: Sequence[str], rows: np.ndarray) -> np.ndarray:
-    return np.stack([number(name, table[name][rows]) for name in names], axis=1)
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
-def flags(name: str, values: np.ndarray) -> np.ndarray:
+def numbers(table: Any, names: Sequence[str], rows: np.ndarray, where: Where) -> np.ndarray:
+    """Columns side by side, in the order of `rows`; `where` is told a row of the table."""
+
+    def of_table(row: int) -> str:
+        return where(int(rows[row]))
+
+    return np.stack([number(name, table[name][rows], of_table) for name in names], axis=1)
+
+
+def flags(name: str, values: np.ndarray, where: Where) -> np.ndarray:
     """True and false; an empty cell is false."""
     words = text(values)
     meant = [FLAGS.get(word[:6].lower()) for word in words]
     if None in meant:
-        word = words[meant.index(None)][:30]
-        raise DataError(f"The column {name!r} holds {word!r}, which is neither true nor false.")
+        row = meant.index(None)
+        raise DataError(
+            f"The column {name!r} holds {words[row][:30]!r} at {where(row)}, which is neither true "
+            "nor false."
+        )
     return np.array(meant, bool)
 
 

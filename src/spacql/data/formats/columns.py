@@ -40,11 +40,15 @@ def column(table: Table, mapping: Mapping[str, Any], key: str) -> str | None:
     if name in table:
         return name
     if key in mapping:
-        raise DataError(
-            f"There is no column {name!r} for {key!r}.{suggestion(name, table)} Columns: "
-            f'{", ".join(list(table)[:30])}. Name it with --mapping, as {{"{key}": "COLUMN"}}.'
-        )
+        raise _no_column(table, name, key)
     return None
+
+
+def _no_column(table: Table, name: Any, key: str) -> DataError:
+    return DataError(
+        f"There is no column {name!r} for {key!r}.{suggestion(str(name), table)} Columns: "
+        f'{", ".join(list(table)[:30])}. Name it with --mapping, as {{"{key}": "COLUMN"}}.'
+    )
 
 
 def of_agents(
@@ -124,9 +128,7 @@ def rewards(
         raise DataError("The mapping's 'reward' is neither a column nor one per agent.")
     for name in given.values():
         if not isinstance(name, str) or name not in table:
-            raise DataError(
-                f"There is no column {name!r} for the reward.{suggestion(str(name), table)}"
-            )
+            raise _no_column(table, name, "reward")
     return dict(given)
 
 

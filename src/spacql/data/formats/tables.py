@@ -77,7 +77,14 @@ def from_table(
     episode, step = (columns.required(table, mapping, key) for key in ("episode", "step"))
     agent = columns.column(table, mapping, "agent")
     whose = None if agent is None else cells.text(cells.filled(agent, table[agent]))
-    rows = _rows(cells.filled(episode, table[episode]), table[step], whose)
+    rows = _rows(
+        cells.filled(episode, table[episode]), table[step], cells.number(step, table[step]), whose
+    )
+
+    def where(row: int) -> str:
+        of = "" if whose is None else f", {str(whose[row])[:30]!r}"
+        return f"episode {table[episode][row]}, step {table[step][row]}{of}"
+
     mine = None if agent is None else rows
     seen, acted = (
         columns.of_agents(table, mapping, field, mine) for field in ("observations", "actions")
@@ -95,14 +102,16 @@ def from_table(
     one = rows[agents[0]]
     ended = np.zeros(len(one), bool)
     for end in ends:
-        found = cells.flags(end, table[end])
+        found = cells.flags(end, table[end], where)
         ended |= np.any([found[rows[who]] for who in agents], axis=0)
     parts = {
-        "observations": {who: cells.numbers(table, seen[who], rows[who]) for who in agents},
-        "actions": {who: cells.numbers(table, acted[who], rows[who]) for who in agents},
-        "rewards": {who: cells.number(paid[who], table[paid[who]][rows[who]]) for who in agents},
+        "observations": {who: cells.numbers(table, seen[who], rows[who], where) for who in agents},
+        "actions": {who: cells.numbers(table, acted[who], rows[who], where) for who in agents},
+        "rewards": {
+            who: cells.numbers(table, [paid[who]], rows[who], where)[:, 0] for who in agents
+        },
     }
-    episodes = _episodes(parts, ended, table[episode][one], table[step][one])
+    episodes, cut = _episodes(parts, ended, table[episode][one], table[step][one])
     if not episodes:
         raise DataError(f"{name}: no episode has two rows, which a step and what followed take.")
     used = {episode, step, agent, *paid.values(), *ends}
@@ -113,21 +122,25 @@ def from_table(
     left = [*(x for x in table if x not in used), *others]
     return from_episodes(
         episodes, agents=agents, action_low=low, action_high=high, bounds=bounds, task=task,
-        info={"name": task, **({"columns_not_used": left} if left else {})},
+        info={"name": task, **({"columns_not_used": left} if left else {}),
+              **({"last_steps_left_out": cut} if cut else {})},
     )  # fmt: skip
 
 
-def _rows(episode: np.ndarray, step: np.ndarray, agent: np.ndarray | None) -> dict[str, np.ndarray]:
+def _rows(
+    episode: np.ndarray, step: np.ndarray, at: np.ndarray, agent: np.ndarray | None
+) -> dict[str, np.ndarray]:
     """Every agent's rows, by episode in the order of first rows, and in it by step.
 
-    Without a column of agents they are those of ''. All agents have the same steps. That is seen
-    before any other column is looked at, since a wrong column may hold as many names as rows.
+    Without a column of agents they are those of ''. `at` are the steps as numbers. All agents have
+    the same steps. That is seen before any other column is looked at, since a wrong column may hold
+    as many names as rows.
     """
     names, number = np.array([""], object), np.zeros(len(episode), np.int64)
     if agent is not None:
         names, number = np.unique(agent, return_inverse=True)
     _, first_row, which = np.unique(episode, return_index=True, return_inverse=True)
-    began, at = first_row[which], cells.number("step", step)
+    began = first_row[which]
     order = np.lexsort((at, began, number))
     same = np.all([np.diff(x[order]) == 0 for x in (number, began, at)], axis=0)
     if same.any():
@@ -157,11 +170,13 @@ def _episodes(
     ended: np.ndarray,
     episode: np.ndarray,
     step: np.ndarray,
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], int]:
     """Rows are transitions; an episode that the task did not end has its last row as the final
-    observation, since nothing is known of what followed. With one row it has no transition."""
+    observation, since nothing is known of what followed. With one row it has no transition.
+
+    Beside the episodes stands how many of them lost their last step in this way."""
     cuts = np.flatnonzero(episode[1:] != episode[:-1]) + 1
-    found = []
+    found, cut = [], 0
     for rows in np.split(np.arange(len(step)), cuts):
         inside, end = ended[rows[:-1]], bool(ended[rows[-1]])
         if inside.any():
@@ -169,6 +184,7 @@ def _episodes(
                 f"Episode {episode[rows[0]]} goes on after a terminal step "
                 f"({step[rows[:-1]][inside][0]}). Give what follows another episode."
             )
+        cut += not end
         if len(rows) == 1 and not end:
             continue
         # What was seen at the end is not logged, and no target looks at it.
@@ -176,4 +192,4 @@ def _episodes(
         of = {"observations": more, "actions": more, "rewards": more[:-1]}
         log = {field: {who: x[of[field]] for who, x in parts[field].items()} for field in parts}
         found.append({**log, "terminated": end})
-    return found
+    return found, cut
