@@ -4,9 +4,8 @@ speaker: MPE2's simple_speaker_listener. One agent knows the goal and speaks, th
          walks. In the log the speaker stammers, and the listener often follows another landmark.
 walker:  PettingZoo's multiwalker. Three robots carry a package and stagger.
 
-They need packages of their own: pip install 'pettingzoo>=1.27' 'mpe2>=1.1' box2d
-
-python examples/foreign_logs.py speaker --out speaker
+    pip install 'pettingzoo>=1.27' 'mpe2>=1.1' box2d
+    python examples/foreign_logs.py speaker --out speaker
 """
 
 from collections.abc import Callable

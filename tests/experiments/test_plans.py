@@ -1,6 +1,6 @@
 """What the tables and figures need, counted; and the paper's numbers."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from experiments_toy import fill
@@ -8,7 +8,7 @@ from experiments_toy import fill
 from spacql.algorithms.registry import MODULES
 from spacql.algorithms.settings import configure, usual_rounds
 from spacql.errors import InputError
-from spacql.experiments.paper import OWN_ALPHA, PLANS, make_plan, published
+from spacql.experiments.paper import OWN, PLANS, make_plan, published
 from spacql.experiments.plans import QUALITIES, unlike_settings
 from spacql.experiments.store import Store
 from spacql.worlds import TASKS
@@ -19,7 +19,7 @@ from spacql.worlds import TASKS
     [
         ("table1", 2 * 8),
         ("table2", len(MODULES) * 16),
-        ("own-alpha", len(MODULES) * 16),
+        ("own-strengths", len(MODULES) * 16),
         ("ablation", 7 * 2 + 3 * 2),
         ("aspac", 8 * 8),
         ("differences", 3 * 16),
@@ -47,15 +47,14 @@ def test_the_ablation_answers_its_question() -> None:
     assert {run.seed for run in plan.runs()} == {7}
 
 
-def test_aspac_has_an_alpha_of_its_own_where_its_sweeps_say_so_and_else_shares_the_runs() -> None:
+def test_aspac_has_a_strength_of_its_own_where_its_sweeps_say_so_and_else_shares_the_runs() -> None:
     one, own = (
         {run.dataset: run for run in make_plan(name, only=("aspac",), seeds=(0,)).runs()}
-        for name in ("table2", "own-alpha")
+        for name in ("table2", "own-strengths")
     )
     for dataset, run in own.items():
-        alpha = OWN_ALPHA.get(dataset)
-        assert (run.key == one[dataset].key) == (alpha is None)
-        assert run.config.alpha == (alpha or one[dataset].config.alpha)
+        assert (run.key == one[dataset].key) == (dataset not in OWN)
+        assert run.config == replace(one[dataset].config, **OWN.get(dataset, {}))
 
 
 def test_a_table_fills_evenly_seed_by_seed() -> None:

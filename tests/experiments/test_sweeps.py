@@ -10,7 +10,7 @@ from spacql.algorithms.settings import configure
 from spacql.cli import main
 from spacql.errors import InputError
 from spacql.experiments import sweeps
-from spacql.experiments.paper import OWN_ALPHA
+from spacql.experiments.paper import OWN
 from spacql.experiments.store import Store
 from spacql.files import write_json
 
@@ -98,7 +98,7 @@ def in_use(sweep: sweeps.Sweep) -> list[float]:
     """The scores of what is in use. Of several hyperparameters one was swept at a time, so they are
     in that sweep that held the others at today's values."""
     if sweep.algorithm == "aspac":  # whose settings are one for all data
-        return sweep.by_seed[OWN_ALPHA.get(sweep.dataset, sweep.used)]
+        return sweep.by_seed[OWN.get(sweep.dataset, {}).get(sweep.hyperparameter, sweep.used)]
     same = [s for s in STORED if (s.algorithm, s.dataset) == (sweep.algorithm, sweep.dataset)]
     [found, *_] = [
         s for s in same if all(s.config[o.hyperparameter] == o.used or o is s for o in same)

@@ -1,8 +1,8 @@
 """The benchmark's settings: what an algorithm is run with on a dataset, where that differs from its
 defaults; and `configure`, which makes every Config.
 
-Networks, batches and lengths are the same for all but DoF (docs/algorithms.md says what the
-reference code has, and why these are shorter and faster). The penalty's weight alpha is for
+Networks, batches and lengths are the same for all (docs/algorithms.md says what the reference code
+has, and why these are shorter and faster). The penalty's weight alpha is for
 standardised rewards and critics without batch normalisation; `spacql tune` finds it for other data.
 A dataset with any other name, such as a user's own, gets the defaults.
 """
@@ -44,10 +44,9 @@ _SEARCHED: Values = _PENALISED | {"search_every": 4, "penalty_every": 8}
 # A delayed policy (td3bc) has half as many steps as its critics.
 _HELD: Values = _COMMON | {"rounds": 3000, "learning_rate": 0.001}
 _DELAYED: Values = _COMMON | {"rounds": 7500, "learning_rate": 0.001}
-# Published: three layers of 256 units, batches of 1024. A sample is ten passes of the network, and
-# the published schedule leaves most of an action after so few.
-_SAMPLED: Values = {"rounds": 5000, "batch_size": 256, "hidden": (128, 128, 128), "q_every": 4,
-                    "schedule": "vp"}  # fmt: skip
+# A sample is ten passes of the network, and the published schedule leaves most of an action after
+# so few.
+_SAMPLED: Values = _COMMON | {"rounds": 15_000, "q_every": 4, "schedule": "vp"}
 
 # Tasks, algorithms, and what they have on data of any quality.
 PARTICLES = tuple(task for task in TASKS if task != "halfcheetah")

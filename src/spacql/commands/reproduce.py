@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from spacql.experiments.plans import Plan
     from spacql.experiments.store import Store
 
-Name = Literal["table1", "table2", "own-alpha", "pairs", "differences", "ablation", "aspac",
+Name = Literal["table1", "table2", "own-strengths", "pairs", "differences", "ablation", "aspac",
                "figure1", "figure2", "figure3", "figure4", "scores", "gaps", "claims", "selection",
                "sweeps"]  # fmt: skip
 PICTURES = ("figure1", "figure2", "figure3", "figure4", "scores", "gaps")
@@ -42,15 +42,15 @@ def reproduce(
     again. An interrupted reproduction goes on where it stopped, and a failed run stops no other.
 
     table1: CFCQL and ICQL-QS. table2: all algorithms and datasets, their means, how often each is
-    best, and what a run costs. own-alpha: the same, with an alpha per dataset for aspac too. pairs:
-    one algorithm against every other, seed by seed. differences: SPaCQL, ICQL-QS and CFCQL compared
-    seed by seed. ablation: is it the replacement or the ensemble? aspac: without each of its parts.
-    figure1: how agents' actions hang together. figure2: spread of the ensemble during training.
-    figure3: weights w_k. figure4: how many agents PLCQL's bandit replaces. scores: table2 as a
-    picture. gaps: differences as a picture. claims: what the paper claims, and whether it held
-    (always from stored runs). selection: how well policies are chosen without a simulator, with
-    the first of the seeds. sweeps: the trainings by which hyperparameters were chosen, on seeds of
-    their own.
+    best, and what a run costs. own-strengths: the same, with an alpha or anchor per dataset for
+    aspac too. pairs: one algorithm against every other, seed by seed. differences: SPaCQL, ICQL-QS
+    and CFCQL compared seed by seed. ablation: is it the replacement or the ensemble? aspac: without
+    each of its parts. figure1: how agents' actions hang together. figure2: spread of the ensemble
+    during training. figure3: weights w_k. figure4: how many agents PLCQL's bandit replaces. scores:
+    table2 as a picture. gaps: differences as a picture. claims: what the paper claims, and whether
+    it held (always from stored runs). selection: how well policies are chosen without a simulator,
+    with the first of the seeds. sweeps: the trainings by which hyperparameters were chosen, on
+    seeds of their own.
 
     Example: spacql reproduce table1 --only spread-random --seeds 0 1
 

@@ -56,7 +56,7 @@ def extras(plan: Plan, store: Store) -> list[Extra]:
         if not any(_gaps(plan, store).values()):
             return []
         return [by_task(plan, store), over_all(plan, store)]
-    if plan.name not in ("table2", "own-alpha") or not any(
+    if plan.name not in ("table2", "own-strengths") or not any(
         plan.stored(store, m, c) for _, m, c in plan.cells()
     ):
         return []
