@@ -41,6 +41,8 @@ GRIDS: tuple[tuple[tuple[str, ...], str, str, tuple[Values, ...], dict[str, floa
     (PARTICLES, "dof", "eta", (HIGH, HIGH, MIDDLE, MIDDLE), {}),
     (HALFCHEETAH, "dof", "eta", (HIGH, HIGH, WEAK, WEAK), {}),
     (TASKS, "aspac", "alpha", ((0.05, 0.1, 0.3),) * 4, {}),
+    # Where no other alpha is better.
+    (("tag",), "aspac", "anchor_weight", ((), (), (3.4e-6, 1.1e-5, 3.4e-5, 1e-4), ()), {}),
 )
 # One more value where the best of three was the outermost.
 BEYOND: dict[tuple[str, str], dict[float, tuple[str, ...]]] = {
@@ -88,6 +90,7 @@ class PlannedSweep:
     def share(self) -> float:
         """How long its trainings are, of the whole."""
         late = (self.algorithm, self.dataset) in LATE_FALLS
+        late |= self.hyperparameter == "anchor_weight"  # ASPAC's anchor lets go late
         return 1.0 if late or self.dataset.startswith(HALFCHEETAH) else SHARE
 
     @property
@@ -119,7 +122,7 @@ def planned(only: Sequence[str] = ()) -> list[PlannedSweep]:
         for tasks, algorithm, hyperparameter, values, held in GRIDS:
             beyond = BEYOND.get((algorithm, hyperparameter), {}).items()
             more = tuple(value for value, datasets in beyond if dataset in datasets)
-            if task in tasks:
+            if task in tasks and values[number]:
                 tried = tuple(sorted(values[number] + more))
                 found.append(PlannedSweep(algorithm, dataset, hyperparameter, tried, held))
     kept = found
