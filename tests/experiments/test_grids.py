@@ -17,7 +17,11 @@ from spacql.worlds import TASKS
 
 
 def test_every_algorithm_with_a_strength_has_as_many_trials_on_every_dataset() -> None:
-    planned = grids.planned()
+    everything = grids.planned()
+    planned = [sweep for sweep in everything if sweep.hyperparameter != "anchor_weight"]
+    for sweep in everything:
+        if sweep not in planned:  # ASPAC's anchor, beside alpha, where trainings of half fall short
+            assert (len(sweep.values), sweep.share) == (4, 1)
     beyond = {
         (a, h, d) for (a, h), more in grids.BEYOND.items() for ds in more.values() for d in ds
     }
