@@ -390,7 +390,8 @@ def brief(store: Store) -> str:
         lines.append(
             f"- **Minutes, not days.** A training of SPaCQL on spread-random takes "
             f"{np.median(seconds) / 60:.0f} minutes of one core, and the {runs} trainings of the "
-            f"figure took {hours:.0f} hours. `spacql reproduce table2 --stored`"
+            f"figure took {hours:.0f} hours, half of that on two cores. "
+            "`spacql reproduce table2 --stored`"
         )
     return "\n".join(lines) + "\n"
 

@@ -76,7 +76,11 @@ def lines(plan: Plan, store: Store) -> list[str]:
             "more."
         ]
     runs, hours = time_taken(plan, store)
-    return [*reached(plan, store), f"These {runs} trainings took {hours:.1f} hours of one core."]
+    return [
+        *reached(plan, store),
+        f"These {runs} trainings took {hours:.1f} hours of one core. They were made on machines of "
+        "unequal speed: `spacql bench train` compares algorithms' costs on one.",
+    ]
 
 
 def time_taken(plan: Plan, store: Store) -> tuple[int, float]:
