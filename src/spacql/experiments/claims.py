@@ -337,7 +337,7 @@ def cloning(store: Store) -> Claim:
         parts.append(f"{scores[0]} beside SPaCQL's {scores[1]} on {clone.column.dataset}")
     doubts = _doubts(columns, "bc")
     text = (
-        f"No other is significantly better than cloning seed by seed on {near} of "
+        f"Another is significantly better than cloning, seed by seed, on {len(columns) - near} of "
         f"{len(columns)}: {', '.join(parts)}."
     )
     text += _left(len(columns), ("expert",)) + doubts
