@@ -4,7 +4,8 @@ import os
 import subprocess
 import sys
 
-from spacql.threads import FLAG, one_thread
+from spacql import threads
+from spacql.threads import FLAG, one_thread, same_products
 
 SUM = """
 import jax, jax.numpy as jnp
@@ -32,3 +33,15 @@ def test_flags_of_the_user_are_kept():
     assert mine["HOME"] == "mine"
     chosen = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=true"}
     assert one_thread(chosen)["XLA_FLAGS"] == chosen["XLA_FLAGS"]
+
+
+def test_processors_with_avx512_make_products_with_the_same_code_unless_the_user_chose(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(threads, "PROCESSOR", tmp_path / "cpuinfo")
+    assert same_products({}) == {}, "no such file on other systems"
+    threads.PROCESSOR.write_text("flags\t\t: fpu avx2 avx512f\n")
+    assert same_products({}) == {}, "not all that is needed"
+    threads.PROCESSOR.write_text(f"flags\t\t: fpu {' '.join(sorted(threads.AVX512))}\n")
+    assert same_products({"HOME": "mine"}) == {"HOME": "mine", "OPENBLAS_CORETYPE": "SkylakeX"}
+    assert same_products({"OPENBLAS_CORETYPE": "Zen"}) == {"OPENBLAS_CORETYPE": "Zen"}

@@ -13,7 +13,7 @@ from io import TextIOWrapper
 
 from spacql.errors import InputError, Interrupted, SpacqlError, suggestion
 from spacql.interrupts import ended_cleanly, last_words
-from spacql.threads import one_thread
+from spacql.threads import one_thread, same_products
 
 # Words on the command line: module and function.
 COMMANDS = {
@@ -92,7 +92,7 @@ def _run(words: list[str]) -> int | None:
     name = next((" ".join(words[:k]) for k in (2, 1) if " ".join(words[:k]) in COMMANDS), None)
     if name is None:
         return _help(words)
-    os.environ.update(one_thread(os.environ))
+    os.environ.update(same_products(one_thread(os.environ)))
     function = _function(name)
     rest = words[len(name.split()) :]
     if "" in rest:

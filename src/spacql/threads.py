@@ -3,11 +3,18 @@
 A product of matrices that several threads share is summed in another order, and so is a loop that
 was compiled for several cores. So every command computes on one thread, and more cores are used by
 more processes.
+
+NumPy's products are sums of another order on every kind of processor that its OpenBLAS knows. A
+training that is run again, as HalfCheetah's medium-replay is, drifts apart by that last bit. So all
+processors with AVX-512 use the same code, the one that the stored results were made with.
 """
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
+PROCESSOR = Path("/proc/cpuinfo")
+AVX512 = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}  # what that code needs
 FLAG = "--xla_cpu_multi_thread_eigen=false"
 
 
@@ -22,6 +29,15 @@ def one_thread(environment: Mapping[str, str]) -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
     }
+
+
+def same_products(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a process of this machine; OpenBLAS reads it when NumPy is imported."""
+    try:
+        able = set(PROCESSOR.read_text().split()) >= AVX512
+    except OSError:  # no Linux
+        able = False
+    return {**({"OPENBLAS_CORETYPE": "SkylakeX"} if able else {}), **environment}
 
 
 def cores() -> list[int]:

@@ -28,7 +28,7 @@ from spacql.errors import SpacqlError
 from spacql.experiments.store import digest, key, summary
 from spacql.files import new_file
 from spacql.runs import finished
-from spacql.threads import cores, one_thread
+from spacql.threads import cores, one_thread, same_products
 
 
 @lru_cache(maxsize=8192)  # tables ask thousands of times for the same
@@ -197,7 +197,7 @@ class Local:
             stderr=subprocess.PIPE,
             text=True,
             env={
-                **one_thread(os.environ),
+                **same_products(one_thread(os.environ)),
                 "SPACQL_PARENT": str(os.getpid()),  # without which it ends
                 "JAX_TRACEBACK_FILTERING": "off",  # which would put its own words last
             },
