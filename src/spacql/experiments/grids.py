@@ -56,6 +56,10 @@ BEYOND: dict[tuple[str, str], dict[float, tuple[str, ...]]] = {
                "world-random", "halfcheetah-random"),
         12.5: ("tag-medium-replay", "world-medium-replay"),
     },
+    ("omar", "alpha"): {
+        0.02: ("spread-medium", "spread-random", "tag-expert", "tag-medium", "tag-medium-replay",
+               "tag-random", "world-expert", "world-medium", "world-medium-replay", "world-random"),
+    },
     ("td3bc", "q_weight"): {
         12.5: tuple(f"{task}-{quality}" for task in PARTICLES for quality in ("medium", "expert")),
         62.5: (*(f"{task}-{q}" for task in PARTICLES for q in ("random", "medium-replay")),
