@@ -62,30 +62,28 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
 
 # Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.
 #
-# MA-TD3+BC's weight, IQL's pair, MACQL's alpha and CFCQL's, which the mixtures share, are the best
-# of their sweeps (`spacql results sweeps`), or an alpha close to it. OMAR's in the particle tasks
-# are the published ones over the reward's deviation (spread 3.3 / 4 / 5.2 / 8.7, tag 1 / 3 / 4.7 /
-# 5, world 0.7 / 3 / 3.6 / 3.8; those of medium-replay are guesses), or from sweeps of shorter
-# trainings. Its coefficients, of the search in the actors' loss, are published. On
-# halfcheetah-medium all these critics diverge in the second half of a training with the rates that
-# they have elsewhere.
+# MA-TD3+BC's weight, IQL's pair, the alphas of MACQL, of OMAR in the particle tasks, and of CFCQL,
+# which the mixtures share, are the best of their sweeps (`spacql results sweeps`), or an alpha close
+# to it. OMAR's in HalfCheetah are from shorter trainings. Its coefficients, of the search in the
+# actors' loss, are published. On halfcheetah-medium all these critics diverge in the second half of
+# a training with the rates that they have elsewhere.
 BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("spread", MIXTURE, "alpha", (0.5, 0.1, 0.5, 0.5)),
     ("spread", ("macql",), "alpha", (0.1, 0.02, 0.1, 0.5)),
-    ("spread", ("omar",), "alpha", (0.15, 0.05, 0.2, 0.6)),
+    ("spread", ("omar",), "alpha", (0.02, 0.5, 0.1, 0.5)),
     ("spread", ("td3bc",), "q_weight", (12.5, 62.5, 12.5, 2.5)),
     ("spread", ("iql",), "temperature", (1.0, 3.0, 3.0, 10.0)),
     ("spread", ("iql",), "expectile", (0.7, 0.8, 0.8, 0.7)),
     ("tag", MIXTURE, "alpha", (0.5, 0.02, 0.1, 0.5)),
     ("tag", ("macql",), "alpha", (0.1, 2.5, 0.1, 0.1)),
-    ("tag", ("omar",), "alpha", (0.5, 0.2, 1.0, 1.0)),
+    ("tag", ("omar",), "alpha", (0.1, 0.02, 0.02, 0.1)),
     ("tag", ("omar",), "coefficient", (0.9, 0.9, 0.7, 0.9)),
     ("tag", ("td3bc",), "q_weight", (12.5, 62.5, 2.5, 2.5)),
     ("tag", ("iql",), "temperature", (3.0, 3.0, 10.0, 10.0)),
     ("tag", ("iql",), "expectile", (0.7, 0.9, 0.7, 0.7)),
     ("world", MIXTURE, "alpha", (0.1, 0.1, 0.5, 0.5)),
     ("world", ("macql",), "alpha", (0.02, 2.5, 0.1, 0.5)),
-    ("world", ("omar",), "alpha", (0.7, 0.3, 0.15, 1.3)),
+    ("world", ("omar",), "alpha", (0.1, 0.1, 0.1, 0.1)),
     ("world", ("omar",), "coefficient", (1.0, 0.7, 0.1, 0.9)),
     ("world", ("td3bc",), "q_weight", (12.5, 12.5, 2.5, 2.5)),
     ("world", ("iql",), "temperature", (3.0, 3.0, 10.0, 10.0)),
