@@ -63,10 +63,10 @@ BY_TASK: tuple[tuple[tuple[str, ...], tuple[str, ...], Values], ...] = (
 # Task, algorithms, hyperparameter, and its value on random, medium-replay, medium, expert data.
 #
 # MA-TD3+BC's weight, IQL's pair, the alphas of MACQL, of OMAR in the particle tasks, and of CFCQL,
-# which the mixtures share, are the best of their sweeps (`spacql results sweeps`), or an alpha close
-# to it. OMAR's in HalfCheetah are from shorter trainings. Its coefficients, of the search in the
-# actors' loss, are published. On halfcheetah-medium all these critics diverge in the second half of
-# a training with the rates that they have elsewhere.
+# which the mixtures share, are the best of their sweeps (`spacql results sweeps`), or an alpha
+# close to it. OMAR's in HalfCheetah are from shorter trainings. Its coefficients, of the search in
+# the actors' loss, are published. On halfcheetah-medium all these critics diverge in the second
+# half of a training with the rates that they have elsewhere.
 BY_QUALITY: tuple[tuple[str, tuple[str, ...], str, tuple[float, ...]], ...] = (
     ("spread", MIXTURE, "alpha", (0.5, 0.1, 0.5, 0.5)),
     ("spread", ("macql",), "alpha", (0.1, 0.02, 0.1, 0.5)),
