@@ -6,7 +6,7 @@ more processes.
 
 NumPy's products are sums of another order on every kind of processor that its OpenBLAS knows. A
 training that is run again, as HalfCheetah's medium-replay is, drifts apart by that last bit. So all
-processors with AVX-512 use the same code, the one that the stored results were made with.
+processors with AVX-512 use the same code, with which most of the stored results were made.
 """
 
 import os
