@@ -35,13 +35,13 @@ def test_flags_of_the_user_are_kept():
     assert one_thread(chosen)["XLA_FLAGS"] == chosen["XLA_FLAGS"]
 
 
-def test_processors_with_avx512_make_products_with_the_same_code_unless_the_user_chose(
+def test_processors_that_can_make_products_with_the_same_code_unless_the_user_chose(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(threads, "PROCESSOR", tmp_path / "cpuinfo")
     assert same_products({}) == {}, "no such file on other systems"
     threads.PROCESSOR.write_text("flags\t\t: fpu avx2 avx512f\n")
     assert same_products({}) == {}, "not all that is needed"
-    threads.PROCESSOR.write_text(f"flags\t\t: fpu {' '.join(sorted(threads.AVX512))}\n")
-    assert same_products({"HOME": "mine"}) == {"HOME": "mine", "OPENBLAS_CORETYPE": "SkylakeX"}
+    threads.PROCESSOR.write_text(f"flags\t\t: fpu {' '.join(sorted(threads.NEEDED))}\n")
+    assert same_products({"HOME": "mine"}) == {"HOME": "mine", "OPENBLAS_CORETYPE": "Cooperlake"}
     assert same_products({"OPENBLAS_CORETYPE": "Zen"}) == {"OPENBLAS_CORETYPE": "Zen"}

@@ -6,7 +6,7 @@ more processes.
 
 NumPy's products are sums of another order on every kind of processor that its OpenBLAS knows. A
 training that is run again, as HalfCheetah's medium-replay is, drifts apart by that last bit. So all
-processors with AVX-512 use the same code, with which most of the stored results were made.
+processors that can run it use the code for Cooperlake, with which the stored results were made.
 """
 
 import os
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PROCESSOR = Path("/proc/cpuinfo")
-AVX512 = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}  # what that code needs
+NEEDED = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16"}
 FLAG = "--xla_cpu_multi_thread_eigen=false"
 
 
@@ -34,10 +34,10 @@ def one_thread(environment: Mapping[str, str]) -> dict[str, str]:
 def same_products(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment for a process of this machine; OpenBLAS reads it when NumPy is imported."""
     try:
-        able = set(PROCESSOR.read_text().split()) >= AVX512
+        able = set(PROCESSOR.read_text().split()) >= NEEDED
     except OSError:  # no Linux
         able = False
-    return {**({"OPENBLAS_CORETYPE": "SkylakeX"} if able else {}), **environment}
+    return {**({"OPENBLAS_CORETYPE": "Cooperlake"} if able else {}), **environment}
 
 
 def cores() -> list[int]:
